@@ -358,6 +358,19 @@ static bool all_well(const struct conclusion *c)
 	return true;
 }
 
+/* The rank that the rule which applied names. */
+static void set_suspect(struct report *report, const struct conclude_facts *facts,
+			bool (*applied)(const struct conclusion *c))
+{
+	const struct conclude_late *late = applied == rank_late		    ? &facts->late
+					   : applied == rank_late_by_chance ? &facts->chance
+					   : applied == rank_unequal	    ? &facts->unequal
+									    : NULL;
+
+	report->has_suspect = late != NULL;
+	report->suspect = late != NULL ? late->rank : 0;
+}
+
 int conclude(struct report *report, const struct conclude_facts *facts)
 {
 	/* The first that applies; all_well() always does. */
@@ -390,6 +403,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 	while (!rules[i].applies(&c))
 		i++;
 	report->verdict = rules[i].verdict;
+	set_suspect(report, facts, rules[i].applies);
 	if (rules[i].applies == slightly_slow)
 		report->finding_cnt = 0; /* weak ones: the reason has the first */
 	report->reason =

@@ -71,6 +71,8 @@ struct report {
 	struct arena arena;
 	enum verdict verdict;
 	const char *reason, *job_id;
+	int suspect;	     /* the rank that the reason of an inconclusive report names; */
+	bool has_suspect;    /* false: it names none */
 	int world_size;	     /* expected workers */
 	double iterations;   /* analyzed, median over the workers */
 	double iteration_ms; /* median over workers and iterations */

@@ -9,6 +9,9 @@
 /* What is over sooner is no slowdown of the job, but noise. */
 #define CHECKUP_NOISE_NS JOBWATCH_HOLD_NS
 
+/* Of an unclear check-up, the third window: times the usual. */
+#define CHECKUP_LONGEST 4u
+
 static bool is_at_its_pace(const struct wire_state *state)
 {
 	return state->phase == PHASE_STEADY && state->slow_since_step == 0 &&
@@ -108,6 +111,11 @@ static bool is_overdue(const struct checkup *checkup, const struct wire_state *s
 	}
 	return checkup->known_ns != 0 && now_ns - checkup->known_ns >= least_ns &&
 	       all_are_known(states, cnt);
+}
+
+unsigned checkup_lengthen(const struct checkup *checkup)
+{
+	return checkup->failures == 0 ? 1 : checkup->failures == 1 ? 2 : CHECKUP_LONGEST;
 }
 
 static int64_t retry_ns(const struct checkup *checkup)

@@ -52,6 +52,9 @@ uint64_t checkup_job(const struct wire_state *states, size_t cnt);
 void checkup_update(struct checkup *checkup, const struct wire_state *states, size_t cnt,
 		    int64_t now_ns);
 
+/* How many times as long as usual the next window is: one of more iterations may tell more. */
+unsigned checkup_lengthen(const struct checkup *checkup);
+
 /* Whether this job has yet to get its first check-up, and is steady. */
 bool checkup_is_near(const struct checkup *checkup);
 

@@ -54,6 +54,18 @@ static void a_steady_job_gets_one_check_up_and_another_after_hours(_unused_ void
 	assert_true(comes_within(2 * S));
 }
 
+static void an_unclear_check_up_is_followed_by_longer_ones(_unused_ void **state)
+{
+	static const unsigned times[] = { 1, 2, 4, 4 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		assert_int_equal(checkup_lengthen(&f.checkup), times[i]);
+		checkup_note_failed(&f.checkup, "rank 1 is late");
+	}
+	checkup_note_passed(&f.checkup);
+	assert_int_equal(checkup_lengthen(&f.checkup), 1);
+}
+
 static void a_finding_in_doubt_gets_a_second_window_soon(_unused_ void **state)
 {
 	assert_true(comes_within(30 * S));
@@ -251,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_steady_job_gets_one_check_up_and_another_after_hours,
 				       begin),
+		cmocka_unit_test_setup(an_unclear_check_up_is_followed_by_longer_ones, begin),
 		cmocka_unit_test_setup(a_finding_in_doubt_gets_a_second_window_soon, begin),
 		cmocka_unit_test_setup(the_second_window_does_not_wait_for_a_steady_pace, begin),
 		cmocka_unit_test_setup(a_job_without_a_steady_pace_gets_a_check_up_late, begin),

@@ -122,8 +122,9 @@ static void take_early_window(struct hub *hub, int64_t now_ns)
 
 static void check_up(struct hub *hub, int64_t now_ns)
 {
-	const struct profile_wish wish = { "checkup", hub->options->window_ns,
-					   hub->options->steps_max };
+	unsigned times = checkup_lengthen(&hub->checkup);
+	const struct profile_wish wish = { "checkup", hub->options->window_ns * times,
+					   hub->options->steps_max * times };
 
 	checkup_update(&hub->checkup, hub->workers.data, hub->workers.cnt, now_ns);
 	if (hub->overhead.running ||

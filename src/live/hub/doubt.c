@@ -27,6 +27,49 @@ static bool accuses(const struct report *report)
 	return report->verdict == VERDICT_ABNORMAL && report->finding_cnt > 0;
 }
 
+/* Replaces the reason; keeps it if memory is short. */
+static void set_reason(struct report *report, struct str *reason)
+{
+	const char *text = NULL;
+
+	if (str_error(reason) == 0)
+		text = arena_strdup(&report->arena, str_borrow(reason));
+	if (text != NULL)
+		report->reason = text;
+	str_done(reason);
+}
+
+/*
+ * A window that names the rank which the one before accused, but may mean chance, tells what that
+ * one had found: a place to look at, though no finding.
+ */
+static void join(const struct doubt *doubt, struct report *report)
+{
+	const struct finding *f;
+	struct str reason = { 0 };
+
+	if (!doubt->present || !report->has_suspect || report->verdict != VERDICT_INCONCLUSIVE)
+		return;
+	f = &doubt->report.findings[0];
+	if (f->rank_cnt != 1 || f->ranks[0] != report->suspect)
+		return;
+	str_printf(&reason, "%s; the window before had: %s", report->reason, f->title);
+	set_reason(report, &reason);
+}
+
+/* What one window alone shows is weak evidence. */
+static void weaken(struct report *report)
+{
+	struct finding *copy = arena_calloc(&report->arena, report->finding_cnt + 1, sizeof(*copy));
+
+	if (copy == NULL)
+		return;
+	memcpy(copy, report->findings, report->finding_cnt * sizeof(*copy));
+	for (size_t i = 0; i < report->finding_cnt; i++)
+		copy[i].confidence = CONFIDENCE_LOW;
+	report->findings = copy;
+}
+
 /* Keeps the finding without a word if memory is short. */
 static void call_it_chance(struct report *report, const struct report *before)
 {
@@ -84,6 +127,7 @@ bool doubt_keeps(struct doubt *doubt, struct report *report, uint64_t number)
 	unsigned window_cnt = doubt->window_cnt + 1;
 
 	if (!accuses(report) || (doubt->present && agree(&doubt->report, report))) {
+		join(doubt, report);
 		doubt_drop(doubt);
 		return false;
 	}
@@ -105,6 +149,7 @@ bool doubt_take(struct doubt *doubt, struct report *ret, uint64_t *ret_number)
 		return false;
 	*ret = doubt->report;
 	ret->verdict = VERDICT_INCONCLUSIVE;
+	weaken(ret);
 	text = arena_printf(&ret->arena,
 			    "one window only, which no second one confirmed before the end: %s",
 			    ret->findings[0].title);

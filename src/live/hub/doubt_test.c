@@ -78,6 +78,25 @@ static void a_window_without_a_finding_ends_the_doubt(_unused_ void **state)
 	assert_published(healthy, VERDICT_HEALTHY);
 }
 
+static void a_window_that_suspects_the_same_rank_tells_what_the_first_found(_unused_ void **state)
+{
+	for (int suspect = 1; suspect <= 2; suspect++) {
+		struct report unclear = { .verdict = VERDICT_INCONCLUSIVE,
+					  .reason = "rank 1 is late",
+					  .suspect = suspect,
+					  .has_suspect = true };
+
+		arena_init(&unclear.arena);
+		assert_kept(accuse(0, 1, "load-imbalance"));
+		assert_false(doubt_keeps(&doubt, &unclear, 8));
+		assert_string_equal(unclear.reason,
+				    suspect == 1
+					    ? "rank 1 is late; the window before had: the first"
+					    : "rank 1 is late");
+		arena_done(&unclear.arena);
+	}
+}
+
 static void windows_that_contradict_one_another_are_inconclusive(_unused_ void **state)
 {
 	struct report last = accuse(0, 2, "host-stall");
@@ -102,6 +121,7 @@ static void a_report_that_waits_can_be_taken_once(_unused_ void **state)
 	assert_int_equal(number, 7);
 	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 	assert_non_null(strstr(report.reason, "one window only"));
+	assert_int_equal(report.findings[0].confidence, CONFIDENCE_LOW);
 	assert_false(doubt_take(&doubt, &report, &number));
 	arena_done(&report.arena);
 }
@@ -110,11 +130,14 @@ static void the_first_window_of_a_slowdown_waits_if_only_the_past_accuses(void *
 {
 	struct moment moment = { 0 };
 	struct report past = accuse(0, 1, "more-than-before"), peers = accuse(0, 1, "host-stall");
+	struct report vague = accuse(0, 1, "unexplained-difference");
 	struct report taken;
 	uint64_t number;
 
 	(void)state;
 	assert_false(moment_waits(&moment, &peers, 0));
+	assert_true(moment_waits(&moment, &vague, 0));
+	arena_done(&vague.arena);
 	past.failure_cnt = 1;
 	assert_false(moment_waits(&moment, &past, 0));
 	past.failure_cnt = 0;
@@ -172,6 +195,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_finding_is_told_when_a_second_window_agrees),
 		TEST(a_window_without_a_finding_ends_the_doubt),
+		TEST(a_window_that_suspects_the_same_rank_tells_what_the_first_found),
 		TEST(windows_that_contradict_one_another_are_inconclusive),
 		TEST(a_report_that_waits_can_be_taken_once),
 		TEST(the_first_window_of_a_slowdown_waits_if_only_the_past_accuses),

@@ -136,9 +136,16 @@ static bool waits(const struct job *job, const struct accusation *a)
 	uint32_t frame =
 		a->function != FRAME_NONE ? job->functions.data[a->function].frame : a->frame;
 
-	/* A rank that collectives show to be late is waited for, whatever it waits for itself. */
+	/*
+	 * A rank that collectives show to be late is waited for, whatever it waits for itself. What
+	 * became longer only beside the rank's own past may be a wait for its own threads, too,
+	 * which wait for another rank.
+	 */
 	return a->witness != WITNESS_BLAME && frame != FRAME_NONE && a->place_cnt == 0 &&
-	       !a->spread && is_wait(job->frames.data[frame].name) && !is_of_loader(job, frame);
+	       !a->spread && !is_of_loader(job, frame) &&
+	       (is_wait(job->frames.data[frame].name) ||
+		(a->witness == WITNESS_PAST &&
+		 strcmp(job->frames.data[frame].name, "<system call futex>") == 0));
 }
 
 static bool is_victim(const struct job *job, const accusations *list, const struct accusation *a)
