@@ -1020,6 +1020,12 @@
  */
 #define CAUSE_EXPLAINS 0.5
 
+/*
+ * BLAME_MORE_WORK: times the peers' elements | not recorded | so much more to do is why a worker is
+ * late, though noise makes it so in some iterations only
+ */
+#define BLAME_MORE_WORK 1.2
+
 /* CAUSE_MORE_WORK: times the peers' elements | not recorded | less is chance of what is listed */
 #define CAUSE_MORE_WORK 1.02
 

@@ -93,41 +93,6 @@ static void a_child_that_crosses_its_parent_by_rounding_follows_it(void **state)
 	fingerprint_done(&fp);
 }
 
-/* A library's call, beside which its operator runs a few others; a wrapper does nothing itself. */
-static void an_operator_that_computes_mostly_itself_is_no_wrapper(void **state)
-{
-	struct fingerprint fp;
-
-	(void)state;
-	event(KIND_OPERATOR, "aten::mkldnn_rnn_layer", 0, 400000);
-	event(KIND_OPERATOR, "aten::zeros", 0, 100000);
-	event(KIND_OPERATOR, "aten::mul", 100000, 200000);
-	event(KIND_OPERATOR, "aten::linear", 400000, 800000);
-	event(KIND_OPERATOR, "aten::addmm", 500000, 700000);
-	fp = summarized();
-	assert_share(&fp, "aten::mkldnn_rnn_layer", CLASS_COMPUTE, 200000);
-	assert_share(&fp, "aten::linear", CLASS_HOST, 200000);
-	assert_share(&fp, "aten::linear/aten::addmm", CLASS_COMPUTE, 200000);
-	fingerprint_done(&fp);
-}
-
-/* The first sample of the program came late, when an operator had begun. */
-static void a_program_that_seems_to_begin_in_an_operator_follows_it(void **state)
-{
-	struct fingerprint fp;
-
-	(void)state;
-	event(KIND_OPERATOR, "backward", 0, 400000);
-	event(KIND_OPERATOR, "aten::mm", 0, 300000);
-	event(KIND_PYTHON, "module", 100000, 900000);
-	event(KIND_OPERATOR, "aten::mm", 500000, 700000);
-	fp = summarized();
-	assert_share(&fp, "backward/aten::mm", CLASS_COMPUTE, 100000);
-	assert_share(&fp, "module/aten::mm", CLASS_COMPUTE, 200000);
-	assert_share(&fp, "module", CLASS_HOST, 600000);
-	fingerprint_done(&fp);
-}
-
 /* A loader's annotation is its call; others only say where time is spent. */
 static void time_in_a_loaders_annotation_is_its_own(void **state)
 {
@@ -676,8 +641,6 @@ int main(void)
 		TEST(a_function_that_begins_before_its_elder_ends_is_not_lost),
 		TEST(a_function_that_outlives_its_caller_stays_its_call),
 		TEST(a_child_that_crosses_its_parent_by_rounding_follows_it),
-		TEST(a_program_that_seems_to_begin_in_an_operator_follows_it),
-		TEST(an_operator_that_computes_mostly_itself_is_no_wrapper),
 		TEST(time_in_a_loaders_annotation_is_its_own),
 		TEST(a_short_call_at_the_end_of_its_caller_stays_its_call),
 		TEST(idle_time_belongs_to_its_annotation_and_place),

@@ -22,6 +22,11 @@ static bool agree(const struct report *a, const struct report *b)
 	       (strcmp(x->cause, y->cause) == 0 || strcmp(x->name, y->name) == 0);
 }
 
+static bool same_report_ranks(const struct doubt *doubt, const struct report *report)
+{
+	return same_ranks(&doubt->report.findings[0], &report->findings[0]);
+}
+
 static bool accuses(const struct report *report)
 {
 	return report->verdict == VERDICT_ABNORMAL && report->finding_cnt > 0;
@@ -125,9 +130,14 @@ void doubt_drop(struct doubt *doubt)
 bool doubt_keeps(struct doubt *doubt, struct report *report, uint64_t number)
 {
 	unsigned window_cnt = doubt->window_cnt + 1;
+	bool same;
 
 	if (!accuses(report) || (doubt->present && agree(&doubt->report, report))) {
 		join(doubt, report);
+		doubt_drop(doubt);
+		return false;
+	}
+	if (window_cnt == DOUBT_WINDOW_CNT && doubt->same && same_report_ranks(doubt, report)) {
 		doubt_drop(doubt);
 		return false;
 	}
@@ -136,8 +146,9 @@ bool doubt_keeps(struct doubt *doubt, struct report *report, uint64_t number)
 		doubt_drop(doubt);
 		return false;
 	}
+	same = !doubt->present || same_report_ranks(doubt, report);
 	doubt_drop(doubt);
-	*doubt = (struct doubt){ true, window_cnt, *report, number };
+	*doubt = (struct doubt){ true, same, window_cnt, *report, number };
 	return true;
 }
 
@@ -162,7 +173,7 @@ bool doubt_take(struct doubt *doubt, struct report *ret, uint64_t *ret_number)
 void moment_keep(struct moment *moment, const struct report *report, uint64_t number)
 {
 	doubt_drop(&moment->first);
-	*moment = (struct moment){ true, { true, 1, *report, number } };
+	*moment = (struct moment){ true, { true, true, 1, *report, number } };
 }
 
 bool moment_take(struct moment *moment, struct report *ret, uint64_t *ret_number)

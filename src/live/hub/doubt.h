@@ -10,11 +10,15 @@
 
 #define DOUBT_AGAIN_NS (5 * NSEC_PER_SEC)
 
-/* After this many windows that contradict one another the report is inconclusive. */
+/*
+ * After this many windows that contradict one another the report is inconclusive; if all of them
+ * accuse the same ranks, they agree on these, and the latest says why.
+ */
 #define DOUBT_WINDOW_CNT 3u
 
 struct doubt {
 	bool present;
+	bool same;	      /* all of them accuse the same ranks first */
 	unsigned window_cnt;  /* in a row, that accuse */
 	struct report report; /* of the latest */
 	uint64_t number;      /* of that report */

@@ -110,6 +110,26 @@ static void windows_that_contradict_one_another_are_inconclusive(_unused_ void *
 	arena_done(&last.arena);
 }
 
+static void three_windows_that_accuse_the_same_rank_agree_on_it(_unused_ void **state)
+{
+	static const char *const causes[] = { "host-stall", "cpu-starvation", "load-imbalance" };
+	struct report reports[3];
+
+	for (size_t i = 0; i < 3; i++) {
+		struct finding *f;
+
+		reports[i] = accuse(0, 1, causes[i]);
+		f = arena_alloc(&reports[i].arena, sizeof(*f));
+		assert_non_null(f);
+		*f = reports[i].findings[0];
+		f->name = causes[i];
+		reports[i].findings = f;
+	}
+	assert_kept(reports[0]);
+	assert_kept(reports[1]);
+	assert_published(reports[2], VERDICT_ABNORMAL);
+}
+
 static void a_report_that_waits_can_be_taken_once(_unused_ void **state)
 {
 	struct report report;
@@ -197,6 +217,7 @@ int main(void)
 		TEST(a_window_without_a_finding_ends_the_doubt),
 		TEST(a_window_that_suspects_the_same_rank_tells_what_the_first_found),
 		TEST(windows_that_contradict_one_another_are_inconclusive),
+		TEST(three_windows_that_accuse_the_same_rank_agree_on_it),
 		TEST(a_report_that_waits_can_be_taken_once),
 		TEST(the_first_window_of_a_slowdown_waits_if_only_the_past_accuses),
 		TEST(want_of_cpus_waits_for_a_second_window),

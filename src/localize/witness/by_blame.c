@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
 #include "localize/late/chance.h"
+#include "localize/late/work.h"
 #include "localize/witness/suspects.h"
 #include "model/thresholds.h"
 
@@ -50,6 +51,22 @@ static void fill_ledgers(struct suspects *s, const struct blame *blame)
 	suspects_find_places(s);
 }
 
+/* By the sizes of its tensors, which noise does not change: a larger batch, more tokens. */
+static bool has_more_work(const struct suspects *s, uint32_t w)
+{
+	size_t cnt = 0;
+
+	for (uint32_t i = 0; i < s->job->worker_cnt; i++) {
+		double ratio = s->job->workers[i].group == s->job->workers[w].group && i != w
+				       ? work_elements_ratio(s->job, w, i)
+				       : (double)NAN;
+
+		if (!isnan(ratio))
+			s->scratch[cnt++] = ratio;
+	}
+	return cnt > 0 && stats_median(s->scratch, cnt) >= BLAME_MORE_WORK;
+}
+
 /* Whether a worker's own loss is beyond that of the others and of chance. */
 static bool stands_out(const struct suspects *s, const struct blame *blame, uint32_t w,
 		       const struct stats_others *losses, double total_ns)
@@ -67,8 +84,8 @@ static bool stands_out(const struct suspects *s, const struct blame *blame, uint
 	    blame->workers[w].late_iterations < 2 &&
 	    loss < BLAME_ONCE_FRAC * s->job->iteration_ns * iterations)
 		return false;
-	return s->place_cnt[w] > 0 ||
-	       (suspects_spread_matters(s, w, loss) && !chance_explains(s->job, blame, w));
+	return s->place_cnt[w] > 0 || (suspects_spread_matters(s, w, loss) &&
+				       (!chance_explains(s->job, blame, w) || has_more_work(s, w)));
 }
 
 /* Lost time per iteration of all unaccused workers whose main place is that of w. */

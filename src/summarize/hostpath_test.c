@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a thread does at each moment, where its events are no plain nest of calls. */
+#include "summarize/test_summary.h"
+
+/* A library's call, beside which its operator runs a few others; a wrapper does nothing itself. */
+static void an_operator_that_computes_mostly_itself_is_no_wrapper(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_OPERATOR, "aten::mkldnn_rnn_layer", 0, 400000);
+	event(KIND_OPERATOR, "aten::zeros", 0, 100000);
+	event(KIND_OPERATOR, "aten::mul", 100000, 200000);
+	event(KIND_OPERATOR, "aten::linear", 400000, 800000);
+	event(KIND_OPERATOR, "aten::addmm", 500000, 700000);
+	fp = summarized();
+	assert_share(&fp, "aten::mkldnn_rnn_layer", CLASS_COMPUTE, 200000);
+	assert_share(&fp, "aten::linear", CLASS_HOST, 200000);
+	assert_share(&fp, "aten::linear/aten::addmm", CLASS_COMPUTE, 200000);
+	fingerprint_done(&fp);
+}
+
+/* The first sample of the program came late, when an operator had begun. */
+static void a_program_that_seems_to_begin_in_an_operator_follows_it(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_OPERATOR, "backward", 0, 400000);
+	event(KIND_OPERATOR, "aten::mm", 0, 300000);
+	event(KIND_PYTHON, "module", 100000, 900000);
+	event(KIND_OPERATOR, "aten::mm", 500000, 700000);
+	fp = summarized();
+	assert_share(&fp, "backward/aten::mm", CLASS_COMPUTE, 100000);
+	assert_share(&fp, "module/aten::mm", CLASS_COMPUTE, 200000);
+	assert_share(&fp, "module", CLASS_HOST, 600000);
+	fingerprint_done(&fp);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_operator_that_computes_mostly_itself_is_no_wrapper),
+		TEST(a_program_that_seems_to_begin_in_an_operator_follows_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
