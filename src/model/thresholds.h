@@ -819,6 +819,18 @@
 /* FABRIC_SLOWER: share of the usual rate | docs/method.md, 15 | links of one kind differ by less */
 #define FABRIC_SLOWER 0.85
 
+/*
+ * FABRIC_APART: times the least rate of the others | scoreboard, tuning seeds: links on which flows meet
+ * by chance lie 0.93 apart | a slow link is slower than all others by as much
+ */
+#define FABRIC_APART 0.9
+
+/*
+ * FABRIC_ALIKE: share of the free rate | scoreboard, tuning seeds: links that flows slow down by chance
+ * reach 0.6, others 0.95 | where a link that is not slow reaches less, none stands apart
+ */
+#define FABRIC_ALIKE 0.7
+
 /* FABRIC_WAITS: share of the free rate | docs/method.md, 17 | a link that sends less is held up */
 #define FABRIC_WAITS 0.85
 

@@ -428,14 +428,13 @@ static int judge_network(struct fabric *b, bool *ret, accusations *out)
 	return *ret ? accuse_network(b, out) : error;
 }
 
-/* Flows that meet but seldom: no link waits for long, yet none of them sends without a pause. */
+/* Flows that meet but seldom: no link waits for long, yet most are held up now and then. */
 static void settle_pausing(struct fabric *b)
 {
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
 		struct link *link = &b->links[w];
 
-		if (link->role == ROLE_NONE && link->weight > 0 && link->level < LINK_PAUSES &&
-		    link->busy < FABRIC_STEADY)
+		if (link->role == ROLE_NONE && link->weight > 0 && link->level < LINK_PAUSES)
 			link->role = ROLE_WAITING;
 	}
 }

@@ -234,6 +234,28 @@ static void slow_links_on_most_hosts_are_the_network(void **state)
 	expect_one(&job, "slow-collective", "0-7");
 }
 
+/* Flows that meet by chance: rates that differ by as much between any two as from the least. */
+static void the_least_of_rates_that_differ_by_chance_is_no_slow_link(void **state)
+{
+	static const double close[WORKERS] = { 0.66, 0.62, 0.58, 0.62, 0.54, 0.66, 0.66, 0.66 };
+	static const double far[WORKERS] = { 0.48, 0.34, 0.26, 0.41, 0.34, 0.56, 0.56, 0.56 };
+	struct report report;
+	struct test_job job;
+
+	(void)state;
+	begin(&job);
+	for (size_t w = 0; w < WORKERS; w++)
+		(void)transfer(&job, w, "AllReduce", RESOURCE_PCIE_TX, close[w], 1);
+	report = test_localize(&job, NULL);
+	assert_null(test_find(&report, "slow-link"));
+	report_done(&report);
+	test_job_done(&job);
+	begin(&job);
+	for (size_t w = 0; w < WORKERS; w++)
+		(void)transfer(&job, w, "AllReduce", RESOURCE_PCIE_TX, far[w], 1);
+	expect_one(&job, "slow-collective", "0-7");
+}
+
 /* The last stage of a pipeline receives more than it sends. */
 static void messages_are_no_evidence_of_a_slow_link(void **state)
 {
@@ -264,6 +286,7 @@ int main(void)
 		cmocka_unit_test(an_absent_worker_may_have_the_slow_link),
 		cmocka_unit_test(a_slow_link_explains_waiting_on_the_hosts_of_its_group_only),
 		cmocka_unit_test(slow_links_on_most_hosts_are_the_network),
+		cmocka_unit_test(the_least_of_rates_that_differ_by_chance_is_no_slow_link),
 		cmocka_unit_test(messages_are_no_evidence_of_a_slow_link),
 	};
 

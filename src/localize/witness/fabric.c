@@ -197,6 +197,33 @@ static void settle_links(struct fabric *b)
 	}
 }
 
+/*
+ * A slow link stands apart from the others, which are alike. Where flows meet now here, now there, rates
+ * differ by chance, and the least of them is none.
+ */
+static void settle_apart(struct fabric *b)
+{
+	double slow = 0, others = INFINITY, reach = INFINITY;
+
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		const struct link *link = &b->links[w];
+
+		if (link->role == ROLE_SLOW) {
+			slow = fmax(slow, link->rate);
+		} else if (link->weight > 0) {
+			others = fmin(others, link->rate);
+			reach = fmin(reach, link->reach);
+		}
+	}
+	if (slow <= FABRIC_APART * others && reach >= FABRIC_ALIKE)
+		return;
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		if (b->links[w].role == ROLE_SLOW)
+			b->links[w].role =
+				b->links[w].level < FABRIC_WAITS ? ROLE_WAITING : ROLE_NONE;
+	}
+}
+
 /* --- a ring as one of its links --- */
 
 /* The members of one group of workers that use the resource. */
@@ -351,5 +378,6 @@ int fabric_init(struct fabric *b)
 		}
 	}
 	settle_links(b);
+	settle_apart(b);
 	return settle_detours(b);
 }
