@@ -32,7 +32,7 @@ struct event {
 	uint32_t args;	 /* index + 1 in trace.args; 0: none */
 	uint16_t lane;	 /* index in trace.lanes */
 	uint8_t kind;	 /* enum event_kind */
-	uint8_t reserved;
+	uint8_t scratch; /* of the reader; 0 in a finished trace */
 };
 _Static_assert(sizeof(struct event) == 32, "events are counted in millions");
 

@@ -12,8 +12,8 @@ static const char *event_broken(const struct trace *trace, size_t i)
 		return "negative duration";
 	if (__builtin_add_overflow(event->start_ns, event->dur_ns, &end_ns))
 		return "end out of range";
-	if (event->kind >= KIND_CNT || event->reserved != 0)
-		return "kind out of range, or a reserved byte";
+	if (event->kind >= KIND_CNT || event->scratch != 0)
+		return "kind out of range, or a byte of the reader";
 	if (event->lane >= trace->lane_cnt)
 		return "lane out of range";
 	if (event->name >= trace->strings.cnt)

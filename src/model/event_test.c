@@ -137,8 +137,8 @@ static void each_promise_of_events_can_be_seen_broken(_unused_ void **state)
 {
 	ASSERT_BREAKS(k.events[0].dur_ns = -1, "negative duration");
 	ASSERT_BREAKS(k.events[0].start_ns = INT64_MAX, "end out of range");
-	ASSERT_BREAKS(k.events[0].kind = KIND_CNT, "kind out of range, or a reserved byte");
-	ASSERT_BREAKS(k.events[0].reserved = 1, "kind out of range, or a reserved byte");
+	ASSERT_BREAKS(k.events[0].kind = KIND_CNT, "kind out of range, or a byte of the reader");
+	ASSERT_BREAKS(k.events[0].scratch = 1, "kind out of range, or a byte of the reader");
 	ASSERT_BREAKS(k.events[0].lane = 1, "lane out of range");
 	ASSERT_BREAKS(k.events[0].name = 1, "name out of range");
 	ASSERT_BREAKS(k.events[0].args = 2, "arguments out of range");

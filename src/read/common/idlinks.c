@@ -234,21 +234,21 @@ static void cut_rings(struct trace *trace)
 	for (size_t i = 0; i < trace->event_cnt; i++) {
 		uint32_t at = (uint32_t)i, before = EVENT_NONE;
 
-		while (at != EVENT_NONE && trace->events[at].reserved == COLOR_NEW) {
-			trace->events[at].reserved = COLOR_PATH;
+		while (at != EVENT_NONE && trace->events[at].scratch == COLOR_NEW) {
+			trace->events[at].scratch = COLOR_PATH;
 			before = at;
 			at = trace->events[at].parent;
 		}
-		if (at != EVENT_NONE && trace->events[at].reserved == COLOR_PATH) {
+		if (at != EVENT_NONE && trace->events[at].scratch == COLOR_PATH) {
 			trace->events[before].parent = EVENT_NONE;
 			trace->drops.bad_value++;
 		}
-		for (at = (uint32_t)i; at != EVENT_NONE && trace->events[at].reserved == COLOR_PATH;
+		for (at = (uint32_t)i; at != EVENT_NONE && trace->events[at].scratch == COLOR_PATH;
 		     at = trace->events[at].parent)
-			trace->events[at].reserved = COLOR_DONE;
+			trace->events[at].scratch = COLOR_DONE;
 	}
 	for (size_t i = 0; i < trace->event_cnt; i++)
-		trace->events[i].reserved = 0;
+		trace->events[i].scratch = 0;
 }
 
 /* Thread names come as metadata events; the last one of a lane counts. */
@@ -288,6 +288,8 @@ static int finish_events(struct trace *trace, struct links *links)
 	int ret = order_events(&trace->events, trace->event_cnt);
 
 	trace->event_cap = trace->event_cnt;
+	for (size_t i = 0; i < trace->event_cnt; i++)
+		trace->events[i].scratch = 0;
 	if (ret == 0)
 		ret = links_fill(trace, links);
 	if (ret == 0 && links_resolve(trace, links))

@@ -16,6 +16,7 @@
 /* A run of sorted events of one lane, from its first event that was not moved yet. */
 struct run {
 	int64_t start_ns, dur_ns; /* of that event */
+	uint8_t depth;
 	const uint32_t *next, *end;
 };
 
@@ -28,6 +29,8 @@ static bool later(const struct event *events, uint32_t a, uint32_t b)
 		return events[a].start_ns > events[b].start_ns;
 	if (events[a].dur_ns != events[b].dur_ns)
 		return events[a].dur_ns < events[b].dur_ns;
+	if (events[a].scratch != events[b].scratch)
+		return events[a].scratch > events[b].scratch;
 	return a > b;
 }
 
@@ -72,12 +75,25 @@ static int index_cmp(const void *a, const void *b, void *events)
 	return x == y ? 0 : later(events, x, y) ? 1 : -1;
 }
 
+/* Sets what runs are compared by to that of the run's next event. */
+static void run_show(struct run *run, const struct event *events)
+{
+	const struct event *event = &events[*run->next];
+
+	run->start_ns = event->start_ns;
+	run->dur_ns = event->dur_ns;
+	run->depth = event->scratch;
+}
+
 /* Ends the run before order[at] and begins one there. */
 static int run_begin(run_vec *runs, const struct event *events, const uint32_t *at)
 {
+	struct run run = { .next = at };
+
 	if (runs->cnt > 0)
 		runs->data[runs->cnt - 1].end = at;
-	return vec_push(runs, (struct run){ events[*at].start_ns, events[*at].dur_ns, at, NULL });
+	run_show(&run, events);
+	return vec_push(runs, run);
 }
 
 static int runs_find(const struct event *events, const uint32_t *order, size_t cnt, run_vec *runs)
@@ -113,7 +129,7 @@ static bool run_later(const struct run *a, const struct run *b)
 		return a->start_ns > b->start_ns;
 	if (a->dur_ns != b->dur_ns)
 		return a->dur_ns < b->dur_ns;
-	return *a->next > *b->next;
+	return a->depth != b->depth ? a->depth > b->depth : *a->next > *b->next;
 }
 
 /* The run at heap[at] may be later than those below it. */
@@ -160,12 +176,10 @@ static void merge(struct event *events, run_vec *runs, struct event *sorted, uin
 		*sorted++ = events[idx];
 		if (++moved[idx / BLOCK_EVENTS] == BLOCK_EVENTS)
 			give_back(events, idx / BLOCK_EVENTS);
-		if (heap->next < heap->end) {
-			heap->start_ns = events[*heap->next].start_ns;
-			heap->dur_ns = events[*heap->next].dur_ns;
-		} else {
+		if (heap->next < heap->end)
+			run_show(heap, events);
+		else
 			*heap = heap[--runs->cnt];
-		}
 		if (runs->cnt > 0)
 			heap_sink(heap, runs->cnt, 0);
 	}

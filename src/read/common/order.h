@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sorting the events of a trace by (start, longest first, file order). Writers
+ * Sorting the events of a trace by (start, longest first, smallest scratch first, file order). Writers
  * leave long sorted runs on each lane; order_events() merges these runs. Pages of moved
  * events are freed during the merge: a second copy never exists as a whole.
  */

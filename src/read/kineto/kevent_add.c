@@ -161,11 +161,25 @@ static int make_link(struct kevent_reader *reader, const struct kevent *event, e
 	return r;
 }
 
+/*
+ * Of events with the same times: Python calls operators, and operators call the runtime, never the
+ * other way round. Some writers give events in the order in which they end.
+ */
+static uint8_t depth_of(enum event_kind kind)
+{
+	if (kind == KIND_PYTHON)
+		return 0;
+	return kind == KIND_RUNTIME ? 2 : 1;
+}
+
 static int add_complete(struct kevent_reader *reader, struct kevent *event)
 {
 	struct trace *trace = reader->trace;
 	enum event_kind kind = kind_of(reader, event);
-	struct event out = { .start_ns = event->ts_ns, .name = event->name, .kind = (uint8_t)kind };
+	struct event out = { .start_ns = event->ts_ns,
+			     .name = event->name,
+			     .kind = (uint8_t)kind,
+			     .scratch = depth_of(kind) };
 	int lane = lane_of(reader, event), ret;
 	struct link link = { CODE_NONE, CODE_NONE };
 

@@ -107,6 +107,22 @@ static void events_are_sorted_by_start_then_longest_then_file_order(void **state
 	trace_done(&trace);
 }
 
+/* As a writer gives them that writes in the order of ends. */
+static void of_equal_times_python_is_around_operators_and_these_around_calls(void **state)
+{
+	static const char *const names[] = { "read", "aten::item", "cudaMemcpy" };
+	struct trace trace =
+		read_ok(DOC(X_EVENT("cuda_runtime", "cudaMemcpy", "5", ", \"dur\": 2") "," X_EVENT(
+			"cpu_op", "aten::item", "5", ", \"dur\": 2") "," X_EVENT("python_function",
+										 "read", "5",
+										 ", \"dur\": 2")));
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		assert_string_equal(event_name(&trace, &trace.events[i]), names[i]);
+	trace_done(&trace);
+}
+
 static void frames_find_their_caller_across_threads_and_absent_callers_are_none(void **state)
 {
 	struct trace trace = read_ok(DOC(
@@ -141,7 +157,7 @@ static void rings_of_callers_are_cut(void **state)
 		while (at != EVENT_NONE && steps++ < 10)
 			at = trace.events[at].parent;
 		assert_true(steps < 10);
-		assert_int_equal(trace.events[i].reserved, 0);
+		assert_int_equal(trace.events[i].scratch, 0);
 	}
 	assert_int_equal(trace.drops.bad_value, 1);
 	trace_done(&trace);
@@ -567,6 +583,7 @@ int main(void)
 		cmocka_unit_test(a_bare_array_is_a_trace),
 		cmocka_unit_test(an_empty_list_of_events_is_a_trace),
 		cmocka_unit_test(events_are_sorted_by_start_then_longest_then_file_order),
+		cmocka_unit_test(of_equal_times_python_is_around_operators_and_these_around_calls),
 		cmocka_unit_test(
 			frames_find_their_caller_across_threads_and_absent_callers_are_none),
 		cmocka_unit_test(rings_of_callers_are_cut),
