@@ -168,7 +168,7 @@ static enum reach find_reach(const struct pass *p, const struct event_args *args
 static int reach_of_exec(struct pass *p, const struct crit_exec *exec)
 {
 	const struct event_args *args = event_args_borrow(p->trace, &p->trace->events[exec->event]);
-	bool message = collective_is_message(p->trace, args);
+	bool message = collective_is_message(p->trace, &p->trace->events[exec->event], args);
 	uint64_t size = args != NULL && args->group_size > 0 ? (uint64_t)args->group_size : 0;
 	uint64_t key = (args != NULL ? (uint64_t)args->group_ranks << 32 : 0) | size << 1 | message;
 	uint32_t known = idmap_get(&p->reaches, key);

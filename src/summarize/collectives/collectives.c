@@ -17,6 +17,8 @@ struct group_state {
  */
 #define GATE_NS 300000
 
+#define SEARCHED 256u /* events before a call, among which its operator is */
+
 struct finder {
 	const struct trace *trace;
 	const struct window *window;
@@ -53,12 +55,43 @@ void collectives_done(struct collectives *collectives)
 	vec_done(&collectives->operations);
 }
 
-bool collective_is_message(const struct trace *trace, const struct event_args *args)
+static bool begins(const char *name, const char *word)
+{
+	return strncmp(name, word, strlen(word)) == 0;
+}
+
+/*
+ * Whether a call was made in an operator or annotation that sends or receives, one of the latest
+ * that began before it.
+ */
+static bool is_called_to_send(const struct trace *trace, uint32_t call)
+{
+	const struct event *called = &trace->events[call];
+	uint32_t last = call > SEARCHED ? call - SEARCHED : 0;
+
+	for (uint32_t i = call; i-- > last;) {
+		const struct event *e = &trace->events[i];
+		const char *name = event_name(trace, e);
+
+		if (e->lane == called->lane && event_end_ns(e) >= event_end_ns(called) &&
+		    (begins(name, "c10d::send") || begins(name, "c10d::recv") ||
+		     begins(name, "nccl:send") || begins(name, "nccl:recv")))
+			return true;
+	}
+	return false;
+}
+
+bool collective_is_message(const struct trace *trace, const struct event *event,
+			   const struct event_args *args)
 {
 	const char *name = args != NULL ? strtab_text(&trace->strings, args->collective) : "";
 
+	/* Kernels of some writers have no arguments, and an exchange among all has this name, too. */
+	if (name[0] == '\0' || strcmp(name, "sendrecv") == 0)
+		return event->kind == KIND_KERNEL && event->parent != EVENT_NONE &&
+		       is_called_to_send(trace, event->parent);
 	return strcmp(name, "send") == 0 || strcmp(name, "recv") == 0 ||
-	       strcmp(name, "send_recv") == 0 || strncmp(name, "recvAny", 7) == 0;
+	       strcmp(name, "send_recv") == 0 || begins(name, "recvAny");
 }
 
 /* The arguments of the first unused record_param_comms operator that began before start_ns. */
@@ -319,7 +352,7 @@ static int add_collective(struct finder *f, const struct crit_exec *exec)
 	struct group_state *group;
 	int error;
 
-	if (collective_is_message(f->trace, args))
+	if (collective_is_message(f->trace, event, args))
 		return 0;
 	error = set_identity(f, event, args, &c);
 	if (error < 0)
@@ -353,8 +386,11 @@ int collectives_find(const struct trace *trace, const struct window *window,
 	f.lane_communicates = lane_communicates;
 	for (size_t i = 0; i < exec_cnt; i++) {
 		if (execs[i].class == CLASS_COMM) {
+			const struct event *e = &trace->events[execs[i].event];
+
 			comm_cnt++;
-			lane_communicates[trace->events[execs[i].event].lane] = true;
+			lane_communicates[e->lane] |=
+				!collective_is_message(trace, e, event_args_borrow(trace, e));
 		}
 	}
 	skip = comm_cnt > COLLECTIVES_MAX ? comm_cnt - COLLECTIVES_MAX : 0;

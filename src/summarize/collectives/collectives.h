@@ -12,8 +12,9 @@
 #define COLLECTIVES_MAX 8192u /* per window; the latest are kept, the others counted */
 #define LEAD_SHARES_MAX 24u   /* functions listed per collective; the others are summed */
 
-/* Whether args (may be NULL) describe a "send" or "recv". */
-bool collective_is_message(const struct trace *trace, const struct event_args *args);
+/* Whether an event of communication with args (may be NULL) is a message: a "send" or "recv". */
+bool collective_is_message(const struct trace *trace, const struct event *event,
+			   const struct event_args *args);
 
 /* Index of a function (node, class) in the fingerprint, FRAME_NONE when not listed. */
 struct function_index {

@@ -97,6 +97,28 @@ static void groups_of_one_and_transfers_between_two_are_left_out(void **state)
 	fingerprint_done(&fp);
 }
 
+/* Kernels of an older writer: only what called them tells messages from an exchange among all. */
+static void messages_without_arguments_are_known_by_the_operator_around_their_launch(void **state)
+{
+	uint16_t messages = trace_lane(&trace, LANE_STREAM, 0, 7);
+	uint16_t stream = trace_lane(&trace, LANE_STREAM, 0, 9);
+	struct fingerprint fp;
+	uint32_t sends, exchanges;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 1000);
+	event(KIND_OPERATOR, "c10d::send", 100, 140);
+	sends = event(KIND_RUNTIME, "cudaLaunchKernel", 110, 130);
+	kernel(messages, "ncclKernel_SendRecv", 120, 200, sends);
+	event(KIND_OPERATOR, "c10d::alltoall_base_", 250, 290);
+	exchanges = event(KIND_RUNTIME, "cudaLaunchKernel", 260, 280);
+	kernel(stream, "ncclKernel_SendRecv", 300, 400, exchanges);
+	fp = summarized();
+	assert_int_equal(fp.collective_cnt, 1);
+	assert_int_equal(fp.collectives[0].start_ns, 300);
+	fingerprint_done(&fp);
+}
+
 /* A step of a gloo job: the operator queues the work, which runs on its own thread. */
 static void gloo_step(uint16_t worker, int64_t at, int64_t seq)
 {
@@ -165,6 +187,7 @@ int main(void)
 		TEST(a_collective_that_overlaps_the_one_before_leads_from_its_start),
 		TEST(launches_in_another_order_than_kernels_leave_no_lead),
 		TEST(groups_of_one_and_transfers_between_two_are_left_out),
+		TEST(messages_without_arguments_are_known_by_the_operator_around_their_launch),
 		TEST(gloo_work_takes_the_arguments_of_its_operator),
 		TEST(collectives_beyond_the_limit_are_counted),
 	};
