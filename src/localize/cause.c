@@ -492,7 +492,8 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 		return CAUSE_UNEVEN_STAGES;
 	if (a->groups.sister_cnt > 0)
 		return CAUSE_SLOW_LINK;
-	if (is_gc(job, a) || a->place_cnt > 0 || explains(f->gc_ns, f->gc_peers_ns, a))
+	if (is_gc(job, a) || (a->place_cnt > 0 && a->class == CLASS_HOST) ||
+	    explains(f->gc_ns, f->gc_peers_ns, a))
 		return CAUSE_GC;
 	if (is_starved(a, f))
 		return CAUSE_CPU_STARVED;

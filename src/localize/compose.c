@@ -400,6 +400,19 @@ static const char *copies_advice(const char *name)
 	return cause_text(CAUSE_COPIES)->advice;
 }
 
+static const char *advice_of(const struct draft *d)
+{
+	const struct finding *f = d->out;
+
+	if (d->cause == CAUSE_COPIES)
+		return copies_advice(f->name);
+	if (d->cause == CAUSE_HOST_STALL && d->a->place_cnt > 0)
+		return "Record Python stacks (torch.profiler: with_stack=True), which show the garbage "
+		       "collections: gc.freeze() after start-up, and gc.collect() at the same step "
+		       "on all ranks. Pauses without them come from a lack of CPUs.";
+	return cause_advice(d->cause, f->all_workers && f->rank_cnt > 1, f->name);
+}
+
 /* What all that are here have is not known of those that are missing. */
 static const char *all_words(const struct draft *d)
 {
@@ -416,9 +429,7 @@ static void set_words(struct draft *d)
 
 	f->id = words->number;
 	f->cause = words->name;
-	f->advice = d->cause == CAUSE_COPIES
-			    ? copies_advice(f->name)
-			    : cause_advice(d->cause, f->all_workers && f->rank_cnt > 1, f->name);
+	f->advice = advice_of(d);
 	f->title = arena_printf(
 		d->arena, "%s%s%s: %s%s %s",
 		f->rank_cnt == 1 ? "rank "
@@ -426,7 +437,7 @@ static void set_words(struct draft *d)
 				 : "ranks ",
 		f->all_workers && f->rank_cnt > 1 ? "" : draft_ranks_text(d, f->ranks, f->rank_cnt),
 		d->a->rotates ? ", taking turns" : "", words->title,
-		f->class == CLASS_IDLE ? "," : " in", f->name);
+		f->class == CLASS_IDLE && d->a->use.label == NULL ? "," : " in", f->name);
 	/* The culprit is what holds the lock; where the victim stood is chance. */
 	if (d->cause == CAUSE_GIL && f->title != NULL)
 		f->title = arena_printf(d->arena, "rank%s %s: %s, held by another thread%s%s",

@@ -489,7 +489,10 @@ static int find_accusations(struct run *r)
 		error = accuse_by_stalls(&r->job, arena, &r->accusations);
 	if (error == 0 && !r->options->trigger.present)
 		error = accuse_by_usage(&r->job, r->out, arena, &r->accusations);
-	return error == 0 ? gain_find_hidden(&r->job, &r->blame, &options, &r->accusations) : error;
+	if (error == 0)
+		error = gain_find_hidden(&r->job, &r->blame, &options, &r->accusations);
+	weighing_drop_slight(&r->job, &r->blame, &options, &r->accusations);
+	return error;
 }
 
 static int run_all(struct run *r)

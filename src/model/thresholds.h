@@ -600,9 +600,6 @@
  */
 #define BLAME_ONCE_FRAC 0.1
 
-/* BLAME_ONCE_CNT: iterations | as few do not show how often it pauses | the same, in fewer than these */
-#define BLAME_ONCE_CNT 5
-
 /*
  * BLAME_ROTATE_FRAC: share of an iteration | not recorded | stragglers by turns need more than
  * jitter
@@ -649,6 +646,12 @@
 
 /* PLACE_EXTRA_FRAC: of a worker's time in a place | not recorded | peers with less never enter it */
 #define PLACE_EXTRA_FRAC 0.02
+
+/*
+ * PLACE_SURE_FRAC: share of an iteration | healthy jobs of the second simulator: 1 to 3 % | less, and
+ * chance must be ruled out, though the worker has a place
+ */
+#define PLACE_SURE_FRAC 0.05
 
 /* PLACE_FRAC: share of the lost time | not recorded | one of several places holds at least this */
 #define PLACE_FRAC 0.15
@@ -718,6 +721,11 @@
  * SPLIT_EXPLAINED: share of a worker's excess | not recorded | what listed functions must explain
  */
 #define SPLIT_EXPLAINED 0.5
+
+/*
+ * SPLIT_TYPICAL: share of a worker's excess | not recorded | as much must be in its typical iteration
+ */
+#define SPLIT_TYPICAL 0.5
 
 /*
  * SPLIT_PASSED_ON: share of a worker's excess | docs/method.md, 9 | by so much it must be busy

@@ -13,6 +13,7 @@ struct expect_table expect_defaults(void)
 	for (int c = 0; c < CLASS_CNT; c++)
 		table.of_class[c] = (struct expect_box){ { 0, 1 }, { 0, 1 }, { 0, 1 } };
 	table.of_class[CLASS_HOST].beta[1] = 0.01;
+	table.of_class[CLASS_IDLE].beta[1] = 0.01;
 	table.of_class[CLASS_COMM].beta[1] = 0.3;
 	return table;
 }

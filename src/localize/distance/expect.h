@@ -18,7 +18,10 @@ struct expect_table {
 	struct expect_box of_class[CLASS_CNT];
 };
 
-/* The paper's table: host [0, 0.01], comm [0, 0.3], everything else [0, 1] in beta. */
+/*
+ * The paper's table: host [0, 0.01], comm [0, 0.3], everything else [0, 1] in beta. Idle time,
+ * which the paper does not mention, has the host's box: the host launched nothing.
+ */
 struct expect_table expect_defaults(void);
 
 /*

@@ -3,6 +3,7 @@
 
 #include "base/stats.h"
 #include "model/thresholds.h"
+#include "model/usage/gpucall.h"
 
 #include <errno.h>
 #include <math.h>
@@ -166,24 +167,55 @@ static void excuse(struct judge *j, const struct arrival *late, double ns)
 		bw->iteration_lost_ns[iteration] -= ns;
 }
 
-/* Divides lateness among what the late worker did more than the others. */
-static int explain(struct judge *j, const struct arrival *late, double lost_ns)
+/* Whether a function is a call that returns when the device has done its work. */
+static bool is_wait(const struct judge *j, uint32_t function)
 {
-	const struct fp_share *shares;
-	_cleanup_free_ double *extra = NULL;
+	uint32_t frame =
+		function != FRAME_NONE ? j->job->functions.data[function].frame : FRAME_NONE;
+
+	return frame != FRAME_NONE && j->job->frames.data[frame].kind == KIND_RUNTIME &&
+	       gpucall_of(j->job->frames.data[frame].name) == GPUCALL_WAIT;
+}
+
+/* What the late worker did longer than the others. extra: by share, set. Returns the sum. */
+static double find_extra(struct judge *j, const struct arrival *late, double *extra,
+			 double *ret_waits)
+{
 	uint32_t cnt;
+	const struct fp_share *shares = lead_of(j, late, &cnt);
 	double sum = 0;
 
-	j->by_host = late->c->host_gated;
-	shares = lead_of(j, late, &cnt);
-	extra = calloc(cnt + 1, sizeof(*extra));
+	*ret_waits = 0;
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint32_t f = share_function(j, late, &shares[i]);
+
+		extra[i] = fmax(0, (double)shares[i].ns - typical_lead(j, f));
+		sum += extra[i];
+		*ret_waits += is_wait(j, f) ? extra[i] : 0;
+	}
+	return sum;
+}
+
+/*
+ * Divides lateness among what the late worker did more than the others. A thread that waited for
+ * its device was late for what the device did.
+ */
+static int explain(struct judge *j, const struct arrival *late, double lost_ns)
+{
+	uint32_t most = MAX(late->c->host_cnt, late->c->lead_cnt), cnt;
+	_cleanup_free_ double *extra = calloc(most + 1, sizeof(*extra));
+	const struct fp_share *shares;
+	double sum, waits;
+
 	if (extra == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < cnt; i++) {
-		extra[i] = fmax(0, (double)shares[i].ns -
-					   typical_lead(j, share_function(j, late, &shares[i])));
-		sum += extra[i];
+	j->by_host = late->c->host_gated;
+	sum = find_extra(j, late, extra, &waits);
+	if (j->by_host && waits >= LEDGER_MOST * sum) {
+		j->by_host = false;
+		sum = find_extra(j, late, extra, &waits);
 	}
+	shares = lead_of(j, late, &cnt);
 	for (uint32_t i = 0; i < cnt; i++) {
 		uint32_t f = share_function(j, late, &shares[i]);
 		double ns = extra[i] * (sum > lost_ns ? lost_ns / sum : 1);

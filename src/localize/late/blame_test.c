@@ -115,6 +115,36 @@ static void the_late_worker_its_reason_and_its_victims_are_found(void **state)
 	test_job_done(&job);
 }
 
+/* The thread of worker 2 launched late because it waited for its device, which stood still. */
+static void a_thread_that_waits_for_its_device_is_late_for_what_that_does(void **state)
+{
+	struct test_job job;
+	struct test_worker *late;
+	struct heard h;
+	uint32_t wait;
+
+	(void)state;
+	play(&job, 4, 2, 20);
+	late = &job.workers[2];
+	wait = (uint32_t)late->functions.cnt;
+	(void)test_function(&job, 2,
+			    test_frame(&job, 2, FRAME_NONE, KIND_RUNTIME, "cudaStreamSynchronize"),
+			    CLASS_HOST, 0);
+	vec_foreach(c, &late->collectives) {
+		c->host_gated = true;
+		c->host_first = (uint32_t)late->shares.cnt;
+		c->host_cnt = 1;
+	}
+	assert_int_equal(vec_push(&late->shares, (struct fp_share){ wait, 70000000 }), 0);
+	late->fp.shares = late->shares.data;
+	late->fp.share_cnt = late->shares.cnt;
+	hear(&h, &job);
+	assert_int_equal(h.blame.why.cnt, 1);
+	assert_int_equal(h.job.functions.data[h.blame.why.data[0].function].class, CLASS_IDLE);
+	forget(&h);
+	test_job_done(&job);
+}
+
 static void of_two_workers_the_late_one_is_known_too(void **state)
 {
 	struct test_job job;
@@ -495,6 +525,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_late_worker_its_reason_and_its_victims_are_found),
+		cmocka_unit_test(a_thread_that_waits_for_its_device_is_late_for_what_that_does),
 		cmocka_unit_test(of_two_workers_the_late_one_is_known_too),
 		cmocka_unit_test(clocks_that_differ_change_nothing),
 		cmocka_unit_test(an_end_that_a_member_learns_late_does_not_break_the_match),

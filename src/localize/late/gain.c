@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/late/gain.h"
 
+#include "base/stats.h"
+#include "localize/late/work.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -215,6 +217,28 @@ static double longest_wait(struct gain *g, const struct blame *blame, const stru
 	return longest > 0 ? longest : HUGE_VAL;
 }
 
+/*
+ * How much longer than those with the same work the accused compute, per iteration; infinite where
+ * none has the same work. Where collectives run beside the work, each of them is late by the same.
+ */
+static double compute_excess(const struct job *job, const struct accusation *a, double *scratch)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		size_t cnt = 0;
+
+		for (uint32_t w = 0; w < job->worker_cnt; w++) {
+			if (!accusation_has(a, w) && work_is_same(job, a->workers[i], w))
+				scratch[cnt++] = work_compute_ns(job, w);
+		}
+		if (cnt == 0)
+			return HUGE_VAL;
+		most = fmax(most, work_compute_ns(job, a->workers[i]) - stats_median(scratch, cnt));
+	}
+	return most;
+}
+
 /* No repair saves more than an iteration, nor more than the others wait for the late. */
 static int limit_gains(struct gain *g, const struct blame *blame, accusations *list)
 {
@@ -228,6 +252,8 @@ static int limit_gains(struct gain *g, const struct blame *blame, accusations *l
 
 		if (a->witness == WITNESS_BLAME && all_meet_others(g, blame, a))
 			most = fmin(most, longest_wait(g, blame, a, weights, waited_ns));
+		if (a->witness == WITNESS_BLAME && a->spread && a->class == CLASS_COMPUTE)
+			most = fmin(most, compute_excess(g->job, a, waited_ns));
 		a->hidden_ns = fmax(a->hidden_ns, a->gain_ns - most);
 	}
 	return 0;

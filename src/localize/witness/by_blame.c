@@ -80,12 +80,13 @@ static bool stands_out(const struct suspects *s, const struct blame *blame, uint
 		return false;
 	if (iterations < 2 && loss < BLAME_SINGLE_FRAC * total_ns)
 		return false;
-	if (iterations > 2 && iterations < BLAME_ONCE_CNT &&
-	    blame->workers[w].late_iterations < 2 &&
+	if (iterations > 2 && blame->workers[w].late_iterations < 2 &&
 	    loss < BLAME_ONCE_FRAC * s->job->iteration_ns * iterations)
 		return false;
-	return s->place_cnt[w] > 0 || (suspects_spread_matters(s, w, loss) &&
-				       (!chance_explains(s->job, blame, w) || has_more_work(s, w)));
+	if (s->place_cnt[w] > 0 && loss >= PLACE_SURE_FRAC * s->job->iteration_ns * iterations)
+		return true;
+	return (s->place_cnt[w] > 0 || suspects_spread_matters(s, w, loss)) &&
+	       (!chance_explains(s->job, blame, w) || has_more_work(s, w));
 }
 
 /* Lost time per iteration of all unaccused workers whose main place is that of w. */

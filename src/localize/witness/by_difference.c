@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
 #include "localize/witness/by_pauses.h"
+#include "localize/witness/fabric.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -141,6 +142,16 @@ static bool blame_covers(const struct job *job, const struct blame *blame, uint3
 	return matched * 2 > members;
 }
 
+/* Kernels of one stage of a pipeline, such as that of the loss, are no slower there. */
+static bool is_stage_work(const struct comparison *c, const bool *mark)
+{
+	for (uint32_t w = 0; w < c->job->worker_cnt && c->f->class == CLASS_COMPUTE; w++) {
+		if (mark[w] && fabric_sends_messages(c->job->workers[w].fp))
+			return true;
+	}
+	return false;
+}
+
 static int accuse_work(struct comparison *c, const struct job_function *f, uint32_t group,
 		       const struct accuse_options *options, struct arena *arena, accusations *out)
 {
@@ -155,6 +166,8 @@ static int accuse_work(struct comparison *c, const struct job_function *f, uint3
 	if (error < 0 || mark_abnormal(c, mark) == 0)
 		return error;
 	normal = median_beta(c);
+	if (normal <= 0 && is_stage_work(c, mark))
+		return 0;
 	cnt = keep_marked(c->job, mark, limit, normal, f);
 	return cnt > 0 ? push_accusation(c, mark, normal, arena, out) : 0;
 }

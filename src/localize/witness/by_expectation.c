@@ -3,12 +3,37 @@
 #include "localize/late/work.h"
 #include "localize/past.h"
 #include "localize/witness/excess.h"
+#include "localize/witness/fabric.h"
 #include "localize/witness/gil.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+
+/*
+ * Whether the window shows that a stretch without any record comes in each iteration, while the
+ * devices have nothing to do.
+ */
+static bool repeats(const struct job *job)
+{
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		if (job->workers[w].fp->iteration_cnt < EXPECT_RARE_MIN ||
+		    !job->workers[w].fp->has_device)
+			return false;
+	}
+	return true;
+}
+
+/* A stage of a pipeline waits in messages for the others, which blame does not know. */
+static bool are_messages(const struct job *job, const struct job_function *f)
+{
+	bool sends = false;
+
+	for (size_t w = 0; w < job->worker_cnt && fabric_may_send(job, f); w++)
+		sends |= f->of[w] != NULL && fabric_sends_messages(job->workers[w].fp);
+	return sends;
+}
 
 static bool rule_applies(const struct job *job, const struct blame *blame,
 			 const struct accuse_options *options, const struct job_function *f)
@@ -19,8 +44,11 @@ static bool rule_applies(const struct job *job, const struct blame *blame,
 		       !gil_is_wait(&job->frames.data[f->frame]) &&
 		       (excess_loader(job->frames.data, f->frame) == FRAME_NONE ||
 			job->workers[0].iterations > 1);
+	if (f->class == CLASS_IDLE)
+		return excess_is_stretch(&job->frames.data[f->frame]) && repeats(job);
 	/* The times of one member do not distinguish waiting from transfer. */
-	return f->class == CLASS_COMM && blame->matched_cnt > 0 && options->all_present;
+	return f->class == CLASS_COMM && blame->matched_cnt > 0 && options->all_present &&
+	       !are_messages(job, f);
 }
 
 /* Part of worker w's window in which it waited for late workers, which blame handles. */
@@ -38,7 +66,8 @@ enum time { TIME_CRITICAL, TIME_THREAD };
 
 static double share_of(const struct job *job, uint32_t frame, size_t w, enum time time)
 {
-	uint32_t idx = job_function_find(job, frame, CLASS_HOST);
+	bool idle = excess_is_stretch(&job->frames.data[frame]);
+	uint32_t idx = job_function_find(job, frame, idle ? CLASS_IDLE : CLASS_HOST);
 	const struct fp_function *f = idx != FRAME_NONE ? job->functions.data[idx].of[w] : NULL;
 
 	if (f == NULL)
@@ -105,10 +134,17 @@ static size_t worst_worker(const struct job_function *f, size_t worker_cnt)
 	return worst;
 }
 
+/* What tells whether a worker is as long there. */
+static double length_of(const struct job *job, const struct excess *e, size_t w)
+{
+	return e->class == CLASS_HOST ? place_beta(job, e->frame, w, TIME_THREAD) : e->of[w];
+}
+
 /*
  * A function that all workers run is hidden on some of them: behind the device, or because
  * they wait for workers where it is not hidden, as the later stages of a pipeline do. Thread
- * time shows it. alike holds the workers above the expectation and those that take as long.
+ * time shows it. alike holds the workers above the expectation and those that take as long. Where
+ * nearly all are above it in what is not the host's, the others are just below.
  */
 static int find_alike(const struct job *job, struct excess *e)
 {
@@ -118,15 +154,16 @@ static int find_alike(const struct job *job, struct excess *e)
 
 	if (above == NULL)
 		return -ENOMEM;
-	if (e->class != CLASS_HOST || (double)e->cnt < EXPECT_SHOWS_FRAC * (double)job->worker_cnt)
+	if ((double)e->cnt < (e->class == CLASS_HOST ? EXPECT_SHOWS_FRAC : EXPECT_ALL_FRAC) *
+				     (double)job->worker_cnt)
 		return 0;
 	for (size_t w = 0; w < job->worker_cnt; w++) {
 		if (e->alike[w])
-			above[cnt++] = place_beta(job, e->frame, w, TIME_THREAD);
+			above[cnt++] = length_of(job, e, w);
 	}
 	need = EXPECT_ALIKE * stats_median(above, cnt);
 	for (size_t w = 0; w < job->worker_cnt && need > 0; w++) {
-		if (!e->alike[w] && place_beta(job, e->frame, w, TIME_THREAD) >= need) {
+		if (!e->alike[w] && length_of(job, e, w) >= need) {
 			e->alike[w] = true;
 			e->cnt++;
 		}
@@ -235,6 +272,46 @@ static int rare_ns(const struct fingerprint *fp, struct arena *arena, double *re
 }
 
 /*
+ * Part of the typical iteration in which the device had no work and no launch. A silence that lies in
+ * few iterations is not in it. Nor is one that the device bridges in most of them, since the host
+ * runs ahead: then the thread is there for longer than the device has no work.
+ */
+static double starved_ns(const struct fingerprint *fp, double *scratch)
+{
+	for (size_t i = 0; i < fp->use_cnt; i++)
+		scratch[i] = (double)fp->uses[i].starved_ns;
+	return stats_median(scratch, fp->use_cnt);
+}
+
+static double hidden_ns(const struct job *job, uint32_t frame, size_t w)
+{
+	return (place_beta(job, frame, w, TIME_THREAD) - place_beta(job, frame, w, TIME_CRITICAL)) *
+	       job->iteration_ns;
+}
+
+static int is_in_few(const struct job *job, const struct accusation *a, struct arena *arena,
+		     bool *ret)
+{
+	double *typical = arena_calloc(arena, job->worker_cnt + 1, sizeof(*typical));
+	size_t cnt = 0;
+
+	for (size_t w = 0; w < job->worker_cnt && typical != NULL; w++) {
+		const struct fingerprint *fp = job->workers[w].fp;
+		_cleanup_free_ double *scratch = calloc(fp->use_cnt + 1, sizeof(*scratch));
+
+		if (scratch == NULL)
+			return -ENOMEM;
+		if (fp->use_cnt > 0)
+			typical[cnt++] = fmax(starved_ns(fp, scratch), hidden_ns(job, a->frame, w));
+	}
+	if (typical == NULL)
+		return -ENOMEM;
+	*ret = a->class == CLASS_IDLE && cnt > 0 &&
+	       stats_median(typical, cnt) < EXPECT_OFTEN * a->own_ns;
+	return 0;
+}
+
+/*
  * A function that runs once in a window on all workers is a checkpoint or an evaluation: one
  * window does not show how often it runs, and so what it costs an iteration. Its sign: few
  * iterations are long, by as much as the accused place takes in all, and by more than the
@@ -274,7 +351,9 @@ static int drop_occasion(const struct job *job, const struct accuse_options *opt
 
 	if (job_frame_collects(job, last->frame) || (options->slowdown_ns > 0 && !last->usual))
 		return 0;
-	error = is_occasional(job, last->own_ns, turns_ns(out), arena, &occasional);
+	error = is_in_few(job, last, arena, &occasional);
+	if (error == 0 && !occasional)
+		error = is_occasional(job, last->own_ns, turns_ns(out), arena, &occasional);
 	out->cnt -= occasional;
 	return error;
 }
@@ -304,7 +383,7 @@ static bool covers(const struct job *job, const struct excess *e, const struct a
 	const struct job_frame *frames = job->frames.data;
 	double mine, others, lost;
 
-	if (a->witness != WITNESS_BLAME || a->class != CLASS_HOST || a->frame == FRAME_NONE ||
+	if (a->witness != WITNESS_BLAME || a->class != e->class || a->frame == FRAME_NONE ||
 	    a->place_cnt > 0 || a->worker_cnt == job->worker_cnt ||
 	    !(frames_below(frames, a->frame, e->frame) || frames_below(frames, e->frame, a->frame)))
 		return false;

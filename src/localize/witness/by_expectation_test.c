@@ -299,6 +299,86 @@ static void a_wait_at_equal_distances_is_no_occasion(void **state)
 	assert_int_equal(report.finding_cnt, 1);
 }
 
+static const struct test_place silence = {
+	NULL, KIND_OTHER, "idle after enumerate(DataLoader)#__next__, before aten::to", CLASS_IDLE
+};
+
+/* On all workers each so many iterations nothing is recorded for ms. */
+static void play_silence(size_t iterations, size_t every, double ms)
+{
+	test_job_init(&job, STAGE, 0, 0);
+	for (size_t i = 0; i < iterations; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < STAGE; w++) {
+			test_work(&job, w, &test_mm, 95 - ms);
+			if (i % every == 0)
+				test_work(&job, w, &silence, ms);
+		}
+		test_meet(&job, 0, 0, STAGE, 5);
+	}
+	test_finish(&job);
+}
+
+static void silence_of_all_workers_in_each_iteration_is_found(void **state)
+{
+	(void)state;
+	play_silence(ITERATIONS, 1, 20);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "slow-function-everywhere");
+	test_assert_ranks(&report.findings[0], "0-3");
+	assert_float_equal(report.findings[0].gain_pct, 19, 0.1);
+}
+
+/* Rank 0 communicates a little less than expected at most, the others a little more. */
+static void a_collective_long_on_nearly_all_is_long_on_all(void **state)
+{
+	(void)state;
+	test_job_init(&job, 10, 0, 0);
+	for (size_t i = 0; i < ITERATIONS; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 10; w++)
+			test_work(&job, w, &test_mm, 60);
+		test_meet(&job, 0, 0, 10, 40);
+	}
+	test_finish(&job);
+	vec_foreach(f, &job.workers[0].functions) {
+		if (f->class == CLASS_COMM)
+			f->beta_frac = 0.29;
+	}
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "slow-collective");
+	test_assert_ranks(&report.findings[0], "0-9");
+}
+
+static void silence_of_few_iterations_is_not_known_to_come_again(void **state)
+{
+	(void)state;
+	play_silence(2, 1, 20);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 0);
+}
+
+static void silence_in_one_of_many_iterations_is_an_occasion(void **state)
+{
+	(void)state;
+	play_silence(8, 8, 60);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 0);
+}
+
+/* Not on a device: other threads may compute, of which nothing is recorded. */
+static void silence_of_workers_without_devices_is_not_judged(void **state)
+{
+	(void)state;
+	play_silence(ITERATIONS, 1, 20);
+	for (size_t w = 0; w < STAGE; w++)
+		job.workers[w].fp.has_device = false;
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 0);
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, done)
 
 int main(void)
@@ -321,6 +401,11 @@ int main(void)
 		TEST(a_checkpoint_in_the_window_is_an_occasion),
 		TEST(a_wait_in_every_other_iteration_is_no_occasion),
 		TEST(a_wait_at_equal_distances_is_no_occasion),
+		TEST(silence_of_all_workers_in_each_iteration_is_found),
+		TEST(a_collective_long_on_nearly_all_is_long_on_all),
+		TEST(silence_of_few_iterations_is_not_known_to_come_again),
+		TEST(silence_in_one_of_many_iterations_is_an_occasion),
+		TEST(silence_of_workers_without_devices_is_not_judged),
 	};
 
 	return cmocka_run_group_tests_name("by_expectation", tests, NULL, NULL);

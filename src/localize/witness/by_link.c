@@ -317,6 +317,26 @@ static int set_distance(const struct fabric *b, struct accusation *a)
 	return 0;
 }
 
+/* Mean use of the link in a function by the typical worker of a role, or of none of that role. */
+static double typical_use(struct fabric *b, uint32_t function, enum link_role role, bool has_role)
+{
+	const struct job_function *f = &b->job->functions.data[function];
+	size_t cnt = 0;
+
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		if (f->of[w] != NULL && !isnan(f->of[w]->mu_frac) &&
+		    (b->links[w].role == role) == has_role)
+			b->scratch[cnt++] = f->of[w]->mu_frac;
+	}
+	return cnt > 0 ? stats_median(b->scratch, cnt) : (double)NAN;
+}
+
+/* Links that carry more than the others are not slow, however steadily they send. */
+static bool carry_more(struct fabric *b, uint32_t function, enum link_role role)
+{
+	return typical_use(b, function, role, true) > typical_use(b, function, role, false);
+}
+
 static int push_links(struct fabric *b, enum link_role culprits, const struct loss *loss,
 		      accusations *out)
 {
@@ -350,6 +370,8 @@ static int accuse_role(struct fabric *b, enum link_role culprits, accusations *o
 	if (culprits == ROLE_DETOUR && loss.ns <= 0)
 		loss = find_loss(b, culprits, function_excess);
 	if (loss.main == FRAME_NONE || loss.ns < b->options->min_gain_frac * b->job->iteration_ns)
+		return 0;
+	if (culprits == ROLE_SLOW && carry_more(b, loss.main, culprits))
 		return 0;
 	return push_links(b, culprits, &loss, out);
 }

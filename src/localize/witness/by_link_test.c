@@ -75,6 +75,19 @@ static void a_slow_link_is_one_finding_whatever_it_carries(void **state)
 	expect_one(&job, "slow-link", "5");
 }
 
+/* It sends all the time, but more than the others on the average. */
+static void a_link_that_carries_more_than_the_others_is_not_slow(void **state)
+{
+	struct test_job job;
+
+	(void)state;
+	begin(&job);
+	for (size_t w = 0; w < WORKERS; w++)
+		(void)transfer(&job, w, "AllGather", RESOURCE_NVLINK_TX, w == 5 ? 0.6 * RATE : RATE,
+			       w == 5 ? 1 : 0.5);
+	expect_one(&job, NULL, NULL);
+}
+
 static void a_worker_that_waits_longer_has_no_slow_link(void **state)
 {
 	struct test_job job;
@@ -276,6 +289,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slow_link_is_one_finding_whatever_it_carries),
+		cmocka_unit_test(a_link_that_carries_more_than_the_others_is_not_slow),
 		cmocka_unit_test(a_worker_that_waits_longer_has_no_slow_link),
 		cmocka_unit_test(a_worker_on_pcie_with_peers_on_nvlink_is_found),
 		cmocka_unit_test(a_worker_that_sends_more_than_its_ring_takes_a_detour),

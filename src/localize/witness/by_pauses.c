@@ -2,6 +2,7 @@
 #include "localize/witness/by_pauses.h"
 
 #include "base/stats.h"
+#include "localize/witness/excess.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -182,16 +183,24 @@ static bool may_compute(const struct job *job, const struct job_function *f, uin
 	       fp->host_stats.run_delay_frac * (double)fp->window_ns < pause_ns / 2;
 }
 
+/* Python, a collection, or, without stacks, a stretch between what was recorded. */
+static bool can_pause(const struct job *job, const struct job_function *f)
+{
+	uint8_t kind = f->frame != FRAME_NONE ? job->frames.data[f->frame].kind : KIND_OTHER;
+
+	if (f->frame == FRAME_NONE)
+		return false;
+	if (f->class == CLASS_IDLE)
+		return excess_is_stretch(&job->frames.data[f->frame]);
+	return f->class == CLASS_HOST && (kind == KIND_PYTHON || kind == KIND_GC);
+}
+
 static bool is_pause_of(struct pauses *p, uint32_t worker, uint32_t function)
 {
 	const struct job_function *f = &p->job->functions.data[function];
 	double longest = p->longest[function];
-	uint8_t kind;
 
-	if (f->frame == FRAME_NONE || f->of[worker] == NULL || f->class != CLASS_HOST)
-		return false;
-	kind = p->job->frames.data[f->frame].kind;
-	return (kind == KIND_PYTHON || kind == KIND_GC) &&
+	return f->of[worker] != NULL && can_pause(p->job, f) &&
 	       longest >= PAUSE_MIN_FRAC * p->job->iteration_ns &&
 	       longest >= PAUSE_SOME_FACTOR * thread_ns(p->job, f, worker) &&
 	       may_compute(p->job, f, worker, longest) &&
@@ -233,13 +242,15 @@ static void keep_places(struct pauses *p)
 	p->found.cnt = kept;
 }
 
-/* One slow function shows in all that it calls. */
+/* One slow function shows in all that it calls. Stretches have names of what is around them. */
 static bool is_related(const struct job *job, uint32_t a, uint32_t b)
 {
 	const struct job_frame *frames = job->frames.data;
 
 	a = job->functions.data[a].frame;
 	b = job->functions.data[b].frame;
+	if (excess_is_stretch(&frames[a]) && excess_is_stretch(&frames[b]))
+		return false;
 	return frames_below(frames, a, b) || frames_below(frames, b, a) ||
 	       frames[a].parent == frames[b].parent;
 }
@@ -335,7 +346,7 @@ static int accusation_of(const struct pauses *p, struct arena *arena, struct acc
 		.workers = workers,
 		.frame = p->job->functions.data[p->worst].frame,
 		.function = p->worst,
-		.class = CLASS_HOST,
+		.class = p->job->functions.data[p->worst].class,
 		.rotates = true,
 		.place_cnt = p->place_cnt,
 		.strikes = p->is_place,
@@ -349,6 +360,12 @@ static int accusation_of(const struct pauses *p, struct arena *arena, struct acc
 		if (a.worker_cnt == 0 || workers[a.worker_cnt - 1] != pause->worker)
 			workers[a.worker_cnt++] = pause->worker;
 	}
+	if (a.class == CLASS_IDLE) {
+		a.use.label =
+			arena_printf(arena, "%u unrelated places between operators", p->place_cnt);
+		if (a.use.label == NULL)
+			return -ENOMEM;
+	}
 	error = blame_cost(p->job, p->blame, workers, a.worker_cnt, &a.gain_ns);
 	a.gain_ns = fmin(a.gain_ns, p->lost_ns);
 	*ret = a;
@@ -358,13 +375,14 @@ static int accusation_of(const struct pauses *p, struct arena *arena, struct acc
 static int accuse_all(struct pauses *p, const struct accuse_options *options, struct arena *arena,
 		      accusations *list)
 {
+	double need = fmax(BLAME_ROTATE_FRAC, options->min_gain_frac) * p->job->iteration_ns;
 	struct accusation a;
 	size_t kept = 0;
 	int error = weigh(p);
 
 	if (error == 0)
 		error = accusation_of(p, arena, &a);
-	if (error < 0 || a.gain_ns < options->min_gain_frac * p->job->iteration_ns)
+	if (error < 0 || a.gain_ns < need)
 		return error;
 	for (size_t i = 0; i < list->cnt; i++) {
 		if (!is_explained(p, &list->data[i]))

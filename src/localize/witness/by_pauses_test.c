@@ -65,6 +65,26 @@ static void two_functions_are_enough_when_none_pauses_always(void **state)
 	test_assert_ranks(&report.findings[0], "1,4");
 }
 
+/* Without stacks it shows between operators, and what it is does not show. */
+static void pauses_between_operators_are_one_finding_without_a_cause(void **state)
+{
+	static const struct test_place gelu = { NULL, KIND_OTHER,
+						"idle after aten::mm, before aten::gelu",
+						CLASS_IDLE };
+	static const struct test_place norm = { NULL, KIND_OTHER, "idle after aten::gelu",
+						CLASS_IDLE };
+
+	(void)state;
+	PLAY({ 1, 0, &gelu, 30 }, { 3, 2, &norm, 30 }, { 6, 3, &gelu, 30 }, { 8, 1, &norm, 30 });
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "host-stall");
+	test_assert_ranks(&report.findings[0], "0-3");
+	assert_string_equal(
+		report.findings[0].title,
+		"ranks 0-3, taking turns: host stall in 2 unrelated places between operators");
+	assert_float_equal(report.findings[0].gain_ms_per_iteration, 12, 0.1);
+}
+
 /* Who is slow for a reason of its own stays a finding of its own. */
 static void a_worker_that_is_always_slow_is_not_joined(void **state)
 {
@@ -144,12 +164,15 @@ static void two_functions_that_are_always_slow_are_no_collection(void **state)
 /* The thread had no CPU: there was no garbage collection. */
 static void a_thread_without_a_cpu_does_not_collect(void **state)
 {
-	static const struct strike list[] = { { 1, 0, &enters, 30 }, { 3, 2, &views, 30 } };
+	static const struct strike list[] = { { 1, 0, &enters, 30 },
+					      { 5, 0, &enters, 30 },
+					      { 3, 2, &views, 30 },
+					      { 7, 2, &views, 30 } };
 
 	(void)state;
 	play(list, ARRAY_SIZE(list));
-	job.workers[0].fp.host_stats.run_delay_frac = 0.028;
-	job.workers[2].fp.host_stats.run_delay_frac = 0.028;
+	job.workers[0].fp.host_stats.run_delay_frac = 0.056;
+	job.workers[2].fp.host_stats.run_delay_frac = 0.056;
 	report = test_localize(&job, NULL);
 	assert_no_collection();
 }
@@ -161,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(pauses_in_unrelated_functions_are_one_finding),
 		TEST(two_functions_are_enough_when_none_pauses_always),
+		TEST(pauses_between_operators_are_one_finding_without_a_cause),
 		TEST(a_worker_that_is_always_slow_is_not_joined),
 		TEST(many_workers_slow_in_one_place_are_reported_beside_pauses),
 		TEST(a_place_slow_on_all_is_reported_beside_its_pauses),

@@ -30,6 +30,11 @@ bool excess_rule_applies(const struct job_frame *frames, uint32_t frame)
 	return kind == KIND_PYTHON || kind == KIND_GC || loads_data(frames, frame);
 }
 
+bool excess_is_stretch(const struct job_frame *frame)
+{
+	return frame->kind == KIND_OTHER && strncmp(frame->name, "idle ", 5) == 0;
+}
+
 bool excess_is_builtin(const struct job_frame *frame)
 {
 	return frame->kind == KIND_PYTHON && frame->name[0] == '<' && !gil_is_wait(frame);

@@ -28,6 +28,9 @@ struct excess {
  */
 bool excess_rule_applies(const struct job_frame *frames, uint32_t frame);
 
+/* A stretch of the training thread in which nothing was recorded, named by what is around it. */
+bool excess_is_stretch(const struct job_frame *frame);
+
 /* A function of Python that is not written in it. */
 bool excess_is_builtin(const struct job_frame *frame);
 

@@ -173,3 +173,55 @@ void weighing_drop_victims(const struct job *job, accusations *list)
 	}
 	list->cnt = kept;
 }
+
+/* --- what a repair alone gives back --- */
+
+static double net_gain(const struct accusation *a)
+{
+	return a->gain_ns - a->hidden_ns;
+}
+
+/* Whether a fault of other workers hides it. Of two faults each may hide the other. */
+static bool is_behind(const accusations *list, const struct accusation *a)
+{
+	vec_foreach(other, list) {
+		if (!other->usual && !weighing_shares_workers(a, other) &&
+		    other->gain_ns >= LEDGER_MOST * a->gain_ns)
+			return true;
+	}
+	return false;
+}
+
+static bool is_always_late(const struct job *job, const struct blame *blame,
+			   const struct accusation *a)
+{
+	bool always = true;
+
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		uint32_t w = a->workers[i];
+
+		always &= (double)blame->workers[w].late_iterations >= job->workers[w].iterations;
+	}
+	return always;
+}
+
+void weighing_drop_slight(const struct job *job, const struct blame *blame,
+			  const struct accuse_options *options, accusations *list)
+{
+	/* What is hidden keeps GAIN_LEAST of it. */
+	double least = 1.01 * GAIN_LEAST * options->min_gain_frac * job->iteration_ns;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->cnt; i++) {
+		struct accusation a = list->data[i];
+		bool chip = a.spread && a.class == CLASS_COMPUTE &&
+			    net_gain(&a) < SPREAD_DEVICE_FRAC * job->iteration_ns;
+		bool slight = a.witness == WITNESS_BLAME &&
+			      (chip || (a.hidden_ns > 0 && net_gain(&a) <= least &&
+					!is_always_late(job, blame, &a)));
+
+		if (!slight || is_behind(list, &list->data[i]))
+			list->data[kept++] = a;
+	}
+	list->cnt = kept;
+}

@@ -31,3 +31,12 @@ void weighing_doubt(const struct job *job, const struct past *past,
  * processes of a worker's own loader are part of it: who waits for these is no victim.
  */
 void weighing_drop_victims(const struct job *job, accusations *list);
+
+/*
+ * Takes accusations by blame out of the list whose repair alone gives back nearly nothing though no
+ * other accusation hides it and they are not late in each iteration: others are as late by chance. Of a device that is slower in all
+ * that it does, "nearly nothing" is what devices of one kind differ by. The gains are those of a
+ * repair alone (gain_find_hidden()).
+ */
+void weighing_drop_slight(const struct job *job, const struct blame *blame,
+			  const struct accuse_options *options, accusations *list);

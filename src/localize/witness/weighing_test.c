@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What chance does to healthy jobs, and how little a fault may be that is none of it. */
+#include "localize/test_fixture.h"
+
+#include <string.h>
+
+#define WORKERS 6
+#define KERNELS 8
+
+static const struct test_place read_file = { "forward", KIND_PYTHON, "data.py: read", CLASS_HOST };
+
+/* Iterations of 100 ms; worker 2 reads a file for ms in some of them. */
+static void play(size_t iterations, size_t first, size_t every, double ms)
+{
+	test_job_init(&job, WORKERS, 0, 0);
+	for (size_t i = 0; i < iterations; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < WORKERS; w++)
+			test_work(&job, w, &test_mm, 95);
+		if (i % every == first)
+			test_work(&job, 2, &read_file, ms);
+		test_meet(&job, 0, 0, WORKERS, 5);
+	}
+	test_finish(&job);
+	report = test_localize(&job, NULL);
+}
+
+static void one_short_pause_in_many_iterations_accuses_no_worker(void **state)
+{
+	(void)state;
+	play(10, 4, 10, 60);
+	assert_int_equal(report.finding_cnt, 0);
+	assert_int_equal(report.verdict, VERDICT_HEALTHY);
+}
+
+static void one_pause_that_takes_much_of_the_window_is_a_finding(void **state)
+{
+	(void)state;
+	play(10, 4, 10, 200);
+	assert_int_equal(report.finding_cnt, 1);
+	test_assert_ranks(&report.findings[0], "2");
+}
+
+static void a_little_now_and_then_may_be_chance(void **state)
+{
+	(void)state;
+	play(6, 1, 3, 9);
+	assert_int_equal(report.finding_cnt, 0);
+}
+
+static void a_little_in_each_iteration_is_a_finding(void **state)
+{
+	(void)state;
+	play(6, 0, 1, 3);
+	assert_int_equal(report.finding_cnt, 1);
+	test_assert_ranks(&report.findings[0], "2");
+}
+
+/* Two collectives an iteration, beside the work: a device that is late for one is late for both. */
+static void play_chip(double slower)
+{
+	static const char *const names[KERNELS] = {
+		"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+	};
+
+	test_job_init(&job, WORKERS, 0, 0);
+	for (size_t i = 0; i < 6; i++) {
+		test_iterate(&job);
+		for (size_t k = 0; k < KERNELS; k++) {
+			const struct test_place kernel = { NULL, KIND_KERNEL, names[k],
+							   CLASS_COMPUTE };
+
+			for (size_t w = 0; w < WORKERS; w++)
+				test_work(&job, w, &kernel, w == 4 ? 12 * slower : 12);
+		}
+		test_meet(&job, 0, 0, WORKERS, 4);
+	}
+	test_finish(&job);
+	report = test_localize(&job, NULL);
+}
+
+static void devices_of_one_kind_differ_by_some_percent(void **state)
+{
+	(void)state;
+	play_chip(1.025);
+	assert_int_equal(report.finding_cnt, 0);
+}
+
+static void a_device_that_is_slower_than_that_is_a_finding(void **state)
+{
+	(void)state;
+	play_chip(1.06);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "gpu-slow");
+	test_assert_ranks(&report.findings[0], "4");
+	assert_float_equal(report.findings[0].gain_ms_per_iteration, 5.76, 0.1);
+}
+
+/* Four stages of one worker each, which only send messages; the last one has the loss. */
+static void a_kernel_of_one_stage_is_no_slow_device(void **state)
+{
+	(void)state;
+	test_job_init(&job, 4, 1000, 10);
+	for (size_t w = 0; w < 4; w++) {
+		uint32_t layer = test_frame(&job, w, FRAME_NONE, KIND_KERNEL, "GEMM");
+		uint32_t message =
+			test_frame(&job, w, FRAME_NONE, KIND_KERNEL, "ncclKernel_SendRecv");
+
+		(void)test_function(&job, w, layer, CLASS_COMPUTE, 0.5);
+		test_function(&job, w, message, CLASS_COMM, 0.2)->executions = 40;
+		if (w == 3)
+			(void)test_function(&job, w,
+					    test_frame(&job, w, FRAME_NONE, KIND_KERNEL, "loss"),
+					    CLASS_COMPUTE, 0.05);
+	}
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 0);
+}
+
+#define TEST(f) cmocka_unit_test_teardown(f, done)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(one_short_pause_in_many_iterations_accuses_no_worker),
+		TEST(one_pause_that_takes_much_of_the_window_is_a_finding),
+		TEST(a_little_now_and_then_may_be_chance),
+		TEST(a_little_in_each_iteration_is_a_finding),
+		TEST(devices_of_one_kind_differ_by_some_percent),
+		TEST(a_device_that_is_slower_than_that_is_a_finding),
+		TEST(a_kernel_of_one_stage_is_no_slow_device),
+	};
+
+	return cmocka_run_group_tests_name("weighing", tests, NULL, NULL);
+}
