@@ -93,7 +93,8 @@ def run_job(program: str, scenario: str, seed: int, store: pathlib.Path | None) 
         folder = (store or pathlib.Path(temporary)) / f"{scenario}-{seed}"
         job = store_job(scenario, seed, folder)
         report = analyze(program, folder)
-    return judge(scenario, seed, job["fault"], job["cost_pct"], report)
+    uneven_inputs = job["spec"].tokens_jitter > 0
+    return judge(scenario, seed, job["fault"], job["cost_pct"], report, uneven_inputs)
 
 
 def sum_up(verdicts: list[Verdict]) -> dict[str, float | None]:
@@ -135,10 +136,14 @@ def print_table(table: dict[str, dict]) -> None:
     print(f"Precision of all findings: {100 * (1 - false / max(1, judged)):.1f} %")
 
 
-def parse_seeds(text: str, which: str) -> list[int]:
-    first, _, last = text.partition("-")
-    seeds = range(int(first), int(last or first) + 1)
-    return [seed for seed in seeds if which == "both" or seed % 2 == (which == "odd")]
+def parse_seeds(text: str) -> range:
+    """For argparse: "3" or "0-9"."""
+    first, dash, last = text.partition("-")
+    if not first.isdecimal() or (dash and not last.isdecimal()):
+        raise argparse.ArgumentTypeError(f"expected one seed or A-B, found {text!r}")
+    if int(last or first) < int(first):
+        raise argparse.ArgumentTypeError(f"expected A-B with A <= B, found {text!r}")
+    return range(int(first), int(last or first) + 1)
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -147,7 +152,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--seeds", default="0-9", metavar="A-B", help="default: 0-9")
+    parser.add_argument(
+        "--seeds", type=parse_seeds, default="0-9", metavar="A-B", help="default: 0-9"
+    )
     parser.add_argument("--set", default="both", choices=("both", "even", "odd"), help="of seeds")
     parser.add_argument("--scenarios", metavar="LIST", help=f"of {', '.join(SCENARIOS)}")
     parser.add_argument("--program", default=str(ROOT / "build/src/cmd/perftracker"))
@@ -161,6 +168,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     unknown = [name for name in options.scenarios if name not in SCENARIOS]
     if unknown:
         parser.error(f"unknown scenario {unknown[0]}")
+    which = options.set
+    options.seeds = [s for s in options.seeds if which == "both" or s % 2 == (which == "odd")]
+    if not options.seeds:
+        parser.error(f"no {which} seed among those of --seeds")
     return options
 
 
@@ -172,13 +183,12 @@ def is_good(verdict: Verdict) -> bool:
 
 def main() -> int:
     options = parse()
-    seeds = parse_seeds(options.seeds, options.set)
     verdicts = []
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
         waiting = [
             pool.submit(run_job, options.program, scenario, seed, options.store)
             for scenario in options.scenarios
-            for seed in seeds
+            for seed in options.seeds
         ]
         for done in waiting:
             verdict = done.result()

@@ -82,19 +82,29 @@ def gpu_host(spec: Spec, dice: random.Random, whole: float) -> Fault:
     )
 
 
-def nic_truth(spec: Spec, rank: int) -> Truth:
+SAMPLES = 4  # of one transfer that tell a steady link from one that pauses
+
+
+def reduction_us(spec: Spec) -> float:
+    """Of one bucket of gradients, without a fault."""
+    unit = spec.unit_us * sum(operator[4] for operator in spec.operators)
+    return spec.comm * 2 * unit * spec.layers / spec.buckets
+
+
+def nic_truth(spec: Spec, rank: int, share: float) -> Truth:
     """Only fine counters tell the slow link from those that wait for it."""
     group = spec.group_of("dp", rank)
     ring = next(ring for ring in group.rings if rank in ring)
-    fine = 0 < spec.counters_us <= spec.pulse_us / 2
+    period = min(spec.pulse_us / 2, reduction_us(spec) / share / SAMPLES)
+    fine = 0 < spec.counters_us <= period
     answers = [{rank}] if fine else [{rank}, set(group.ranks), set(ring)]
     causes = ["slow-link"] if fine else ["slow-link", "slow-collective"]
     return Truth([frozenset(one) for one in answers], causes)
 
 
 def nic(spec: Spec, dice: random.Random, whole: float) -> Fault:
-    rank = dice.randrange(spec.world)
-    return Fault(nics={rank: dice.uniform(0.3, 0.6)}, truths=[nic_truth(spec, rank)])
+    rank, share = dice.randrange(spec.world), dice.uniform(0.3, 0.6)
+    return Fault(nics={rank: share}, truths=[nic_truth(spec, rank, share)])
 
 
 def two_nics(spec: Spec, dice: random.Random, whole: float) -> Fault:
@@ -102,7 +112,7 @@ def two_nics(spec: Spec, dice: random.Random, whole: float) -> Fault:
     groups = dice.sample(spec.groups["dp"], 2)
     ranks = [dice.choice(group.ranks) for group in groups]
     share = dice.uniform(0.3, 0.6)
-    truths = [nic_truth(spec, rank) for rank in ranks]
+    truths = [nic_truth(spec, rank, share) for rank in ranks]
     both = [frozenset(ranks)]
     if len(truths[0].answers) > 1:
         both.append(frozenset(rank for group in groups for rank in group.ranks))
@@ -211,7 +221,7 @@ def imbalance(spec: Spec, dice: random.Random, whole: float) -> Fault:
 def contention(spec: Spec, dice: random.Random, whole: float) -> Fault:
     """Threads of one host lose slices of 4 ms, at random places."""
     ranks = spec.host_ranks(dice.randrange(spec.world // spec.per_host))
-    fault = Fault(truths=[Truth([ranks], HOST, [], ranks)])
+    fault = Fault(truths=[Truth([ranks], [*HOST, "random-stalls"], [], ranks)])
     for rank in ranks:
         for iteration in range(spec.iterations):
             for _ in range(max(1, round(whole * dice.uniform(0.1, 0.5) / 4000))):

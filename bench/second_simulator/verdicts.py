@@ -4,6 +4,7 @@
 The first finding is right if it accuses one of the accepted sets of ranks and names the place or
 a cause that the truth accepts. A finding about all ranks that says how much of an iteration
 communication or the host takes is "by design": it accuses no rank and may be true of a healthy job.
+So is one that says that all ranks have uneven inputs by turns, in a job whose experts have.
 """
 
 from __future__ import annotations
@@ -65,15 +66,23 @@ def is_inside(finding: dict, truth: Truth) -> bool:
     return parse_ranks(finding["ranks"]) <= could
 
 
-def is_by_design(finding: dict) -> bool:
-    return finding["scope"] == "all" and finding["cause"] in BY_DESIGN
+def is_by_design(finding: dict, uneven_inputs: bool) -> bool:
+    causes = (*BY_DESIGN, "load-imbalance") if uneven_inputs else BY_DESIGN
+    return finding["scope"] == "all" and finding["cause"] in causes
 
 
 def short(ranks: frozenset[int]) -> str:
     return ",".join(map(str, sorted(ranks)))
 
 
-def judge(scenario: str, seed: int, fault: Fault, cost_pct: float, report: dict) -> Verdict:
+def judge(
+    scenario: str,
+    seed: int,
+    fault: Fault,
+    cost_pct: float,
+    report: dict,
+    uneven_inputs: bool = False,
+) -> Verdict:
     findings, truths = report["findings"], fault.truths
     said = [f"{one['cause']} {one['function']['name'][:40]} on {one['ranks']}" for one in findings]
     right = [any(names(one, truth) and accuses(one, truth) for truth in truths) for one in findings]
@@ -81,7 +90,10 @@ def judge(scenario: str, seed: int, fault: Fault, cost_pct: float, report: dict)
         # Without its file the rank can be named at best; to blame a rank that is present is wrong.
         right = [parse_ranks(one["ranks"]) <= fault.missing for one in findings]
         right = right or [report["verdict"] in ("incomplete", "inconclusive")]
-    designed = [is_by_design(one) and not hit for one, hit in zip(findings, right, strict=False)]
+    designed = [
+        is_by_design(one, uneven_inputs) and not hit
+        for one, hit in zip(findings, right, strict=False)
+    ]
     false = sum(
         not is_true and not design
         for is_true, design in zip(

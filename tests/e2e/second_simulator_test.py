@@ -157,6 +157,25 @@ class Judging(unittest.TestCase):
         said = self.judge(report_of("0-3", "slow-collective", scope="all"))
         self.assertEqual((said.by_design, said.false, said.wrong_rank), (1, 0, False))
 
+    def test_uneven_inputs_of_all_are_by_design_only_where_experts_have_them(self):
+        report = report_of("0-3", "load-imbalance", scope="all")
+        self.assertEqual(self.judge(report).false, 1)
+        said = verdicts.judge("python", 1, self.fault, 22.0, report, uneven_inputs=True)
+        self.assertEqual((said.by_design, said.false, said.first), (1, 0, False))
+
+    def test_a_slow_card_is_asked_for_where_samples_show_it(self):
+        dice = random.Random(3)
+        spec = next(
+            one for one in iter(lambda: specs.draw(3, "tp", dice), None) if faults.is_spread(one)
+        )
+        spec = dataclasses.replace(spec, pulse_us=4000.0, counters_us=500.0)
+        transfer = faults.reduction_us(spec)
+        long, short = (
+            dataclasses.replace(spec, comm=spec.comm * us / transfer) for us in (2e3, 500)
+        )
+        self.assertEqual(faults.nic_truth(long, 0, 0.5).answers, [frozenset({0})])
+        self.assertGreater(len(faults.nic_truth(short, 0, 0.5).answers), 1)
+
     def test_a_rank_without_a_file_is_not_replaced_by_another(self):
         self.fault.missing = frozenset({2})
         self.assertTrue(self.judge(report_of("", "", "incomplete")).first)
