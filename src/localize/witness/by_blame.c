@@ -67,6 +67,24 @@ static bool has_more_work(const struct suspects *s, uint32_t w)
 	return cnt > 0 && stats_median(s->scratch, cnt) >= BLAME_MORE_WORK;
 }
 
+/*
+ * Whether a worker is at its place for much longer than the others, always: most of it is hidden behind
+ * the device, or it is late in each iteration. Beside those that it makes late, it has no lead.
+ */
+static bool is_lasting(const struct suspects *s, const struct blame *blame, uint32_t w, double loss)
+{
+	uint32_t place = suspects_main_place(s, w);
+	double mine = job_thread_ns(s->job, place, w), iterations = s->job->workers[w].iterations;
+	size_t cnt = 0;
+
+	for (uint32_t i = 0; i < s->job->worker_cnt; i++) {
+		if (i != w)
+			s->scratch[cnt++] = job_thread_ns(s->job, place, i);
+	}
+	return (double)blame->workers[w].late_iterations >= iterations ||
+	       mine - stats_median(s->scratch, cnt) >= PLACE_LASTS * loss / iterations;
+}
+
 /* Whether a worker's own loss is beyond that of the others and of chance. */
 static bool stands_out(const struct suspects *s, const struct blame *blame, uint32_t w,
 		       const struct stats_others *losses, double total_ns)
@@ -80,10 +98,12 @@ static bool stands_out(const struct suspects *s, const struct blame *blame, uint
 		return false;
 	if (iterations < 2 && loss < BLAME_SINGLE_FRAC * total_ns)
 		return false;
-	if (iterations > 2 && blame->workers[w].late_iterations < 2 &&
+	if (iterations > 2 && iterations < BLAME_ONCE_CNT &&
+	    blame->workers[w].late_iterations < 2 &&
 	    loss < BLAME_ONCE_FRAC * s->job->iteration_ns * iterations)
 		return false;
-	if (s->place_cnt[w] > 0 && loss >= PLACE_SURE_FRAC * s->job->iteration_ns * iterations)
+	if (s->place_cnt[w] > 0 && (loss >= PLACE_SURE_FRAC * s->job->iteration_ns * iterations ||
+				    is_lasting(s, blame, w, loss)))
 		return true;
 	return (s->place_cnt[w] > 0 || suspects_spread_matters(s, w, loss)) &&
 	       (!chance_explains(s->job, blame, w) || has_more_work(s, w));

@@ -375,14 +375,13 @@ static int accusation_of(const struct pauses *p, struct arena *arena, struct acc
 static int accuse_all(struct pauses *p, const struct accuse_options *options, struct arena *arena,
 		      accusations *list)
 {
-	double need = fmax(BLAME_ROTATE_FRAC, options->min_gain_frac) * p->job->iteration_ns;
 	struct accusation a;
 	size_t kept = 0;
 	int error = weigh(p);
 
 	if (error == 0)
 		error = accusation_of(p, arena, &a);
-	if (error < 0 || a.gain_ns < need)
+	if (error < 0 || a.gain_ns < options->min_gain_frac * p->job->iteration_ns)
 		return error;
 	for (size_t i = 0; i < list->cnt; i++) {
 		if (!is_explained(p, &list->data[i]))

@@ -31,11 +31,9 @@ static int split_alloc(struct split *p, size_t worker_cnt)
 	p->common = arena_calloc(arena, p->s.job->functions.cnt + 1, sizeof(bool));
 	p->typical_ns = arena_calloc(arena, p->s.job->functions.cnt + 1, sizeof(double));
 	p->variance = arena_calloc(arena, worker_cnt + 1, sizeof(*p->variance));
-	p->middle_ns = arena_calloc(arena, worker_cnt + 1, sizeof(*p->middle_ns));
 	return p->left == NULL || p->leader == NULL || p->members == NULL || p->own_ns == NULL ||
 			       p->common_ns == NULL || p->common == NULL || p->alike == NULL ||
-			       p->marked == NULL || p->typical_ns == NULL || p->variance == NULL ||
-			       p->middle_ns == NULL
+			       p->marked == NULL || p->typical_ns == NULL || p->variance == NULL
 		       ? -ENOMEM
 		       : 0;
 }
@@ -117,27 +115,25 @@ static size_t list_groups(const struct fingerprint *fp, uint64_t groups[static G
 }
 
 /*
- * Sets variance and median, over the iterations but the first, of what is compared of worker w, by
- * the process group whose collectives follow most of it. NAN: not known.
+ * Variance over the iterations of what is compared of worker w, by the process group whose
+ * collectives follow most of it. NAN: not known.
  */
-static void measure_iterations(struct split *p, size_t w, double *by_iteration)
+static double own_variance(const struct split *p, size_t w, double *by_iteration)
 {
 	const struct fingerprint *fp = p->s.job->workers[w].fp;
 	uint64_t groups[GROUPS_MAX];
 	size_t cnt = list_groups(fp, groups);
-	double most = 0;
+	double most = 0, variance = (double)NAN;
 
-	p->variance[w] = p->middle_ns[w] = (double)NAN;
 	for (size_t i = 0; i < cnt; i++) {
 		double sum = lead_by_iteration(p, w, groups[i], by_iteration);
 
-		if (sum <= most)
-			continue;
-		most = sum;
-		p->variance[w] = variance_of(by_iteration, fp->iteration_cnt);
-		if (fp->iteration_cnt > 2)
-			p->middle_ns[w] = stats_median(by_iteration + 1, fp->iteration_cnt - 1);
+		if (sum > most) {
+			most = sum;
+			variance = variance_of(by_iteration, fp->iteration_cnt);
+		}
 	}
+	return variance;
 }
 
 /* What is compared of worker w, per iteration. */
@@ -175,7 +171,7 @@ static int split_init(struct split *p, const struct job *job, const struct accus
 	for (size_t w = 0; w < job->worker_cnt; w++) {
 		p->left[p->left_cnt++] = (uint32_t)w;
 		p->own_ns[w] = own_ns(p, w);
-		measure_iterations(p, w, scratch);
+		p->variance[w] = own_variance(p, w, scratch);
 	}
 	return 0;
 }
@@ -331,14 +327,6 @@ static bool is_busy_longer(const struct split *p, uint32_t w, size_t alike_cnt, 
 					 SPLIT_PASSED_ON * excess_ns;
 }
 
-/* Whether it is so in most iterations, and not in a long one. */
-static bool is_typical(const struct split *p, uint32_t w, uint32_t fast, double excess_ns)
-{
-	double more = p->middle_ns[w] - p->middle_ns[fast];
-
-	return isnan(more) || more >= SPLIT_TYPICAL * excess_ns;
-}
-
 /* Marks the members from index at on that have the same work as members[at]. */
 static void mark_slow(struct split *p, size_t at, double typical)
 {
@@ -356,7 +344,6 @@ static void mark_slow(struct split *p, size_t at, double typical)
 		p->leader[w] = p->members[0];
 		fill_ledger(p, w, alike_cnt > 0, typical);
 		p->s.stands_out[w] = is_busy_longer(p, w, alike_cnt, excess) &&
-				     is_typical(p, w, p->members[p->fast_cnt / 2], excess) &&
 				     p->s.of[w].listed >= SPLIT_EXPLAINED * excess *
 								  p->s.job->workers[w].iterations;
 	}

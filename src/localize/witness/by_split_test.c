@@ -56,27 +56,6 @@ static void half_of_the_workers_can_be_slow(void **state)
 	test_job_done(&job);
 }
 
-/* Half of the workers are late in one iteration of eight; without it they are as fast. */
-static void what_lies_in_one_iteration_splits_no_workers(void **state)
-{
-	struct test_job job;
-	struct report report;
-
-	(void)state;
-	test_job_init(&job, WORKERS, 0, 0);
-	for (int i = 0; i < 8; i++) {
-		test_iterate(&job);
-		for (size_t w = 0; w < WORKERS; w++)
-			test_work(&job, w, &test_mm, i == 0 && w % 4 > 1 ? 155 : 75);
-		test_meet(&job, 0, 0, WORKERS, 5);
-	}
-	test_finish(&job);
-	report = test_localize(&job, NULL);
-	assert_int_equal(report.finding_cnt, 0);
-	report_done(&report);
-	test_job_done(&job);
-}
-
 /* Ranks 4 and 5 are never the last, because rank 1 always is. */
 static void a_fault_behind_a_larger_one_is_named_too(void **state)
 {
@@ -415,7 +394,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(half_of_the_workers_can_be_slow),
-		cmocka_unit_test(what_lies_in_one_iteration_splits_no_workers),
 		cmocka_unit_test(a_fault_behind_a_larger_one_is_named_too),
 		cmocka_unit_test(a_worker_can_have_two_faults),
 		cmocka_unit_test(a_slow_device_shows_beside_many_slow_hosts),

@@ -25,7 +25,6 @@ struct split {
 	const double *time_ns; /* of the two, what is compared */
 	bool *common;	       /* by function: whether the kernel is one of all stages */
 	double *variance;      /* by worker: of it, over the iterations; NAN: not known */
-	double *middle_ns;     /* by worker: of it, in the median iteration; NAN: not known */
 	double *typical_ns;    /* by function: what the faster part spends in it, per iteration */
 	const bool *strikes;   /* by function: what strikes at random there; NULL: nothing */
 };

@@ -28,7 +28,7 @@ static void play(size_t iterations, size_t first, size_t every, double ms)
 static void one_short_pause_in_many_iterations_accuses_no_worker(void **state)
 {
 	(void)state;
-	play(10, 4, 10, 60);
+	play(10, 4, 10, 40);
 	assert_int_equal(report.finding_cnt, 0);
 	assert_int_equal(report.verdict, VERDICT_HEALTHY);
 }
