@@ -54,8 +54,8 @@ struct pace {
 	uint32_t
 		clear_cnt; /* iterations in a row that are clearly longer, and how long they took */
 	double clear_ns;
-	bool clear;	   /* so many that no noise explains them; until the slowdown is over */
-	bool slow_by_era;  /* slower than an earlier era, not than the history */
+	bool clear;	  /* so many that no noise explains them; until the slowdown is over */
+	bool slow_by_era; /* slower than an earlier era, not than the history */
 	bool slow_by_long; /* rare long iterations, or much noise: the short window misses their end */
 	uint64_t pauses, iterations;
 };

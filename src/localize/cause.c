@@ -5,6 +5,7 @@
 #include "localize/late/work.h"
 #include "localize/usercode.h"
 #include "localize/witness/gil.h"
+#include "model/place/place.h"
 #include "model/thresholds.h"
 #include "model/usage/gpucall.h"
 
@@ -158,12 +159,45 @@ static double ratio_to_peers(const struct job *job, const struct accusation *a, 
 	return cnt > 0 ? stats_median(ratios, cnt) : (double)NAN;
 }
 
+static bool same_function(const struct awaited *a, const struct awaited *b)
+{
+	size_t a_len, b_len;
+	const char *x = place_innermost(a->place, &a_len), *y = place_innermost(b->place, &b_len);
+
+	return a->by == b->by && a_len == b_len && memcmp(x, y, a_len) == 0;
+}
+
+/* The longest stay in one place of those that the accused wait for. */
+static void find_awaited(const struct job *job, const struct accusation *a, struct cause_facts *ret)
+{
+	struct awaited awaited;
+	int rank = -1;
+
+	ret->awaited_rank = -1;
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		const struct fingerprint *fp = job->workers[a->workers[i]].fp;
+
+		if (fp->host_stats.awaited != NULL &&
+		    awaited_read(fp->host_stats.awaited, &awaited) &&
+		    awaited.frac > ret->awaited.frac) {
+			ret->awaited = awaited;
+			rank = fp->rank;
+		}
+	}
+	for (size_t i = 0; i < a->worker_cnt && rank >= 0; i++) {
+		const char *text = job->workers[a->workers[i]].fp->host_stats.awaited;
+
+		if (text != NULL && awaited_read(text, &awaited) &&
+		    !same_function(&awaited, &ret->awaited))
+			ret->awaited_rank = rank;
+	}
+}
+
 int cause_measure(const struct job *job, const struct accusation *a, struct cause_facts *ret)
 {
 	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
 	_cleanup_free_ double *ratios = calloc(job->worker_cnt + 1, sizeof(*ratios));
 	double other_cpu = -1;
-	struct awaited awaited;
 
 	if (scratch == NULL || ratios == NULL)
 		return -ENOMEM;
@@ -188,6 +222,7 @@ int cause_measure(const struct job *job, const struct accusation *a, struct caus
 		.compute_ratio = ratio_to_peers(job, a, work_compute_ratio, scratch, ratios),
 	};
 	ret->extra_ns = usercode_extra_ns(job, a, scratch);
+	find_awaited(job, a, ret);
 	for (size_t i = 0; i < a->worker_cnt; i++) {
 		const struct fp_host *h = &job->workers[a->workers[i]].fp->host_stats;
 
@@ -195,10 +230,6 @@ int cause_measure(const struct job *job, const struct accusation *a, struct caus
 			ret->thief_frac = h->thief_frac;
 			ret->thief = h->thief;
 		}
-		/* The longest stay in one place. */
-		if (h->awaited != NULL && awaited_read(h->awaited, &awaited) &&
-		    awaited.frac > ret->awaited.frac)
-			ret->awaited = awaited;
 		if (h->other_cpu_frac > other_cpu) {
 			other_cpu = h->other_cpu_frac;
 			ret->other_name = h->other_name;

@@ -40,6 +40,8 @@ struct cause_facts {
 	double extra_ns; /* per iteration, at a place where peers spend nothing; 0: they do */
 	const char *thief, *other_name; /* of the worst of the accused; may be NULL */
 	struct awaited awaited;		/* likewise; place NULL: unknown */
+	/* Its rank, if those that another of the accused waits for are elsewhere; else -1. */
+	int awaited_rank;
 	double thief_frac;
 };
 

@@ -382,6 +382,8 @@ static void name_awaited(struct draft *d)
 	function = place_innermost(awaited->place, &len);
 	f->title =
 		arena_printf(d->arena, "%s, %s in %.*s", f->title, whose[by], (int)len, function);
+	if (f->title != NULL && d->facts.awaited_rank >= 0)
+		f->title = arena_printf(d->arena, "%s (rank %d)", f->title, d->facts.awaited_rank);
 }
 
 /* What helps depends on the ends of the copies: "Memcpy HtoD (Pageable -> Device)". */

@@ -305,7 +305,13 @@ static void evidence_of_awaited(struct draft *d)
 
 	if (!draft_awaits(d, &by))
 		return;
-	if (awaited->place != NULL && awaited->by == by)
+	if (awaited->place != NULL && awaited->by == by && d->facts.awaited_rank >= 0)
+		EVIDENCE(d,
+			 "rank %d waits for %s, which spend %.0f %% in %s; those of the others are "
+			 "elsewhere",
+			 d->facts.awaited_rank, awaited_name(by), 100 * awaited->frac,
+			 awaited->place);
+	else if (awaited->place != NULL && awaited->by == by)
 		EVIDENCE(d, "it waits for %s, which spend %.0f %% in %s", awaited_name(by),
 			 100 * awaited->frac, awaited->place);
 	else

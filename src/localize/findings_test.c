@@ -131,6 +131,38 @@ static void a_wait_for_the_loaders_children_names_their_function(void **state)
 	test_job_done(&job);
 }
 
+/* The slow children of one rank may take the CPUs of the other's. */
+static void children_that_differ_between_ranks_are_told_by_rank(void **state)
+{
+	static const struct test_place wait = { "torch/utils/data/dataloader.py(720): __next__",
+						KIND_PYTHON,
+						"multiprocessing/connection.py(390): _recv",
+						CLASS_HOST };
+
+	(void)state;
+	test_job_init(&job, 2, 0, 0);
+	for (size_t i = 0; i < 10; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 2; w++) {
+			test_work(&job, w, &test_mm, 20);
+			test_work(&job, w, &wait, 30);
+		}
+	}
+	test_finish(&job);
+	job.workers[0].fp.host_stats.awaited = "60 % in train.py(7): fetch";
+	job.workers[1].fp.host_stats.awaited = children;
+	assert_true(evidence_has("rank 1 waits for the DataLoader's worker processes, which spend "
+				 "92 % in train.py(8): collate > train.py(3): decode > "
+				 "<system call read>; those of the others are elsewhere"));
+	report = test_localize(&job, NULL);
+	assert_non_null(strstr(report.findings[0].title,
+			       "worker processes are in train.py(3): decode (rank 1)"));
+	report_done(&report);
+	job.workers[0].fp.host_stats.awaited = children;
+	assert_true(evidence_has("it waits for the DataLoader's worker processes, which spend 92"));
+	test_job_done(&job);
+}
+
 static void a_wait_for_a_thread_or_a_child_names_its_function(void **state)
 {
 	static const struct test_place wait = { "train.py(40): next", KIND_PYTHON,
@@ -475,6 +507,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_pattern_of_a_late_worker_has_its_cause),
 		TEST(a_wait_for_the_loaders_children_names_their_function),
+		TEST(children_that_differ_between_ranks_are_told_by_rank),
 		TEST(a_wait_for_a_thread_or_a_child_names_its_function),
 		TEST(a_function_beside_lost_stacks_is_weak_evidence),
 		TEST(a_slow_kernel_beside_lost_stacks_is_as_good_as_ever),

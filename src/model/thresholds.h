@@ -1137,6 +1137,12 @@
 #define CONFIDENCE_COST_PCT 3
 
 /*
+ * DIFFER_FEW_FRAC: share of an iteration | healthy jobs of three ranks | in jobs smaller than
+ * CONFIDENCE_WORKERS, without collectives that show who waits, a difference costs so much
+ */
+#define DIFFER_FEW_FRAC 0.05
+
+/*
  * CONFIDENCE_WORKERS: workers | not recorded | in smaller jobs a difference has no high confidence,
  * unless it is of all workers
  */

@@ -152,11 +152,23 @@ static bool is_stage_work(const struct comparison *c, const bool *mark)
 	return false;
 }
 
+/* Of few peers one is often the longest by a little, in one function or another. */
+static double least_frac(const struct job *job, uint32_t group,
+			 const struct accuse_options *options)
+{
+	size_t members = 0;
+
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		members += job->workers[w].group == group;
+	return members < CONFIDENCE_WORKERS ? fmax(options->min_gain_frac, DIFFER_FEW_FRAC)
+					    : options->min_gain_frac;
+}
+
 static int accuse_work(struct comparison *c, const struct job_function *f, uint32_t group,
 		       const struct accuse_options *options, struct arena *arena, accusations *out)
 {
 	bool *mark = arena_calloc(arena, c->job->worker_cnt + 1, sizeof(bool));
-	double normal, limit = options->min_gain_frac * c->job->iteration_ns;
+	double normal, limit = least_frac(c->job, group, options) * c->job->iteration_ns;
 	size_t cnt;
 	int error;
 
