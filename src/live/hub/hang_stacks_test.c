@@ -62,7 +62,7 @@ static void who_is_outside_of_a_ring_of_sends_is_accused(void **state)
 				      { RECV, FUTEX } };
 	const struct seen reads[] = { { RECV, FUTEX },
 				      { AVERAGE, FUTEX },
-				      { MAIN "mishap.py(116): read_reply",
+				      { MAIN "mishap.py(116): read_reply\nsocket.py(710): readinto",
 					"<system call recvfrom>" } };
 
 	(void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/str.h"
+#include "base/text/pythoncode.h"
 #include "format/shared/block.h"
 #include "live/hub/hang_parts.h"
 #include "live/hub/jobstate.h"
@@ -151,7 +152,21 @@ static int name_skipped(const struct blocked *b, struct finding *ret)
 	return 0;
 }
 
-/* Names the finding by the innermost function, if it is the same in all workers accused. */
+/*
+ * Cuts the stack below the user's innermost function, which says more than that of a library in
+ * which it waits; the evidence has both.
+ */
+static void cut_to_users(struct finding *f)
+{
+	size_t cnt = f->stack_cnt;
+
+	while (cnt > 0 && (!pythoncode_is_users(f->stack[cnt - 1]) ||
+			   strstr(f->stack[cnt - 1], "<module>") != NULL))
+		cnt--;
+	f->stack_cnt = cnt > 0 ? cnt : f->stack_cnt;
+}
+
+/* Names the finding by the user's innermost function, if the innermost one is the same in all workers accused. */
 static int name_function(const struct blocked *b, enum reason reason, size_t first,
 			 struct finding *ret)
 {
@@ -170,6 +185,7 @@ static int name_function(const struct blocked *b, enum reason reason, size_t fir
 	}
 	error = split_stack(b->arena, where->stack, ret);
 	if (error == 0) {
+		cut_to_users(ret);
 		ret->name = ret->stack[ret->stack_cnt - 1];
 		ret->class = CLASS_HOST;
 	}
