@@ -82,8 +82,6 @@ static bool is_in_collective(const struct blocked *b, size_t i)
 	return is_below(hang_innermost(b, i), "torch/distributed/");
 }
 
-#define CALLERS_MAX 16u /* workers in collectives whose callers are compared */
-
 static bool has_frame(const char *stack, const char *function)
 {
 	size_t len = strlen(function);
@@ -96,6 +94,15 @@ static bool has_frame(const char *stack, const char *function)
 	return false;
 }
 
+/* Some workers that wait in collectives, whose callers show which functions lead there. */
+static void find_in_collectives(struct blocked *b)
+{
+	for (size_t i = 0; i < b->cnt && b->in_collective_cnt < HANG_CALLERS_MAX; i++) {
+		if (is_in_collective(b, i) && *hang_waits_for(b, i) != '\0')
+			b->in_collectives[b->in_collective_cnt++] = b->wheres[i]->stack;
+	}
+}
+
 /*
  * Whether the function in which the worker is blocked called the collective in which another one
  * waits: Work.wait() and the like are no functions of Python and leave their caller innermost.
@@ -103,14 +110,10 @@ static bool has_frame(const char *stack, const char *function)
 static bool calls_collective(const struct blocked *b, size_t i)
 {
 	const char *at = hang_innermost(b, i);
-	size_t seen = 0;
 
-	for (size_t j = 0; j < b->cnt && seen < CALLERS_MAX && *at != '\0'; j++) {
-		if (j == i || !is_in_collective(b, j) || *hang_waits_for(b, j) == '\0')
-			continue;
-		if (has_frame(b->wheres[j]->stack, at))
+	for (size_t j = 0; j < b->in_collective_cnt && *at != '\0'; j++) {
+		if (has_frame(b->in_collectives[j], at))
 			return true;
-		seen++;
 	}
 	return false;
 }
@@ -380,6 +383,8 @@ int hang_report(const struct hang_facts *facts, struct report *ret)
 
 	arena_init(&report.arena);
 	r = keep_watched(facts, &b);
+	if (r == 0)
+		find_in_collectives(&b);
 	if (r == 0)
 		r = find_differences(&b);
 	if (r == 0)

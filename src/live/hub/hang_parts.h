@@ -20,6 +20,8 @@ enum reason {
 	REASON_CNT
 };
 
+#define HANG_CALLERS_MAX 16u
+
 struct blocked {
 	const struct wire_state *states;
 	const struct wire_where **wheres; /* by state; NULL: unknown */
@@ -36,6 +38,9 @@ struct blocked {
 	const char *cluster;
 	/* used without a cluster, too: some wait for others, and the rest, at most half, does not */
 	bool waiters_known;
+	/* Stacks of workers that wait in collectives, some of them. */
+	const char *in_collectives[HANG_CALLERS_MAX];
+	size_t in_collective_cnt;
 	struct arena *arena;
 };
 

@@ -145,10 +145,9 @@ static void frames_without_a_file_are_ordinary_functions(void **state)
 		"train.py(1): main\n<frozen importlib._bootstrap>(241): _call_with_frames_removed\n"
 		"data.py(7): read",
 		"<string>(1): <module>\ndata.py(7): read",
-		"train.py(1): main\n<string>(1): <module>",
 		"<string>(1): <module>",
 	};
-	static const size_t depths[] = { 4, 3, 2, 2, 1 };
+	static const size_t depths[] = { 4, 3, 2, 1 };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(stacks); i++) {

@@ -153,15 +153,15 @@ static int name_skipped(const struct blocked *b, struct finding *ret)
 }
 
 /*
- * Cuts the stack below the user's innermost function, which says more than that of a library in
- * which it waits; the evidence has both.
+ * Cuts the stack below the user's innermost function, which says more than that of Python's own
+ * modules in which it waits; the evidence has both. Of torch's functions the innermost says more.
  */
 static void cut_to_users(struct finding *f)
 {
 	size_t cnt = f->stack_cnt;
 
-	while (cnt > 0 && (!pythoncode_is_users(f->stack[cnt - 1]) ||
-			   strstr(f->stack[cnt - 1], "<module>") != NULL))
+	while (cnt > 0 && !pythoncode_is_users(f->stack[cnt - 1]) &&
+	       strncmp(f->stack[cnt - 1], "torch/", strlen("torch/")) != 0)
 		cnt--;
 	f->stack_cnt = cnt > 0 ? cnt : f->stack_cnt;
 }
