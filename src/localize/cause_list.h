@@ -56,7 +56,7 @@
 	X(EXTRA_WORK, "PT-116", "extra-work", "work that its peers do not do",                      \
 	  "Only this rank runs this: find the condition, data or configuration that makes it do "   \
 	  "so, then drop the work, share it, or move it out of the step.")                          \
-	X(RANDOM_STALLS, "PT-117", "random-stalls", "stalls that look like a lack of CPUs",          \
+	X(RANDOM_STALLS, "PT-117", "random-stalls", "stalls that look like a lack of CPUs",         \
 	  "Count the busy threads of the host against its CPUs: other processes, OMP_NUM_THREADS "  \
 	  "times ranks, loader workers; see nr_throttled in the cgroup's cpu.stat. perftracker "    \
 	  "run measures how long threads wait for a CPU.")                                          \
