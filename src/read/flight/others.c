@@ -265,6 +265,17 @@ int flight_awaited(const struct flightlog *log, int64_t start_ns, int64_t end_ns
 	return error;
 }
 
+/*
+ * Whether Python started the thread of this stack. Others, as those of the autograd engine, are in
+ * Python's list only while they run some, and have not ended when they leave it.
+ */
+static bool is_of_python_thread(const struct flightlog *log, uint32_t node)
+{
+	while (node != 0 && log->nodes.data[node].parent != 0)
+		node = log->nodes.data[node].parent;
+	return node != 0 && flight_node_is(log, node, "/threading.py", "_bootstrap");
+}
+
 /* The last sample of the thread that ended last. NULL: none ended since start_ns. */
 static const struct ring_record *last_of_ended(const struct flightlog *log, int64_t start_ns,
 					       int64_t *now_ns)
@@ -286,7 +297,8 @@ static const struct ring_record *last_of_ended(const struct flightlog *log, int6
 			continue;
 		for (size_t j = 0; j < alive_cnt && !known; j++)
 			known = alive[j] == tid;
-		if (!known && *now_ns - record->time_ns > ENDED_NS)
+		if (!known && *now_ns - record->time_ns > ENDED_NS &&
+		    is_of_python_thread(log, (uint32_t)record->extra))
 			return record;
 		if (!known && alive_cnt < THREAD_MAX)
 			alive[alive_cnt++] = tid;

@@ -23,7 +23,8 @@ struct stacks {
 
 static struct stacks stacks_of(struct fixture *x)
 {
-	uint32_t run = recorder_node(x->f, 0, recorder_frame(x->f, LIB "threading.py", "run", 5));
+	uint32_t run = recorder_node(
+		x->f, 0, recorder_frame(x->f, LIB "threading.py", "Thread._bootstrap", 5));
 	struct stacks s = {
 		.wait = child(x, child(x, x->step, LIB "queue.py", "Queue.get"), LIB "threading.py",
 			      "Condition.wait"),
@@ -221,6 +222,8 @@ static void a_thread_that_ended_is_found_by_its_last_sample(void **state)
 			put(x, 72, ms, s.load, 0, true);
 		if (ms <= 500)
 			put(x, 74, ms, s.fill, 0, true);
+		if (ms <= 2500) /* a thread of C that runs Python now and then */
+			put(x, 75, ms, x->step, 0, true);
 	}
 	take(x, &log);
 	assert_int_equal(flight_ended_thread(&log, T0, &ago_ns, &found), 0);
