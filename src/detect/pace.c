@@ -51,11 +51,10 @@ struct pace {
 	uint64_t over_at;    /* newest sample at which the slow pace was over the threshold */
 	uint64_t slow_since; /* of iterations: when the slowdown found at slow_at began */
 	bool slow;
-	uint32_t
-		clear_cnt; /* iterations in a row that are clearly longer, and how long they took */
-	double clear_ns;
-	bool clear;	  /* so many that no noise explains them; until the slowdown is over */
-	bool slow_by_era; /* slower than an earlier era, not than the history */
+	uint32_t clear_cnt; /* iterations in a row that are clearly longer */
+	double clear_ns;    /* how long they took */
+	bool clear;	    /* so many that no noise explains them; until the slowdown is over */
+	bool slow_by_era;   /* slower than an earlier era, not than the history */
 	bool slow_by_long; /* rare long iterations, or much noise: the short window misses their end */
 	uint64_t pauses, iterations;
 };

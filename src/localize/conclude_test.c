@@ -299,26 +299,27 @@ static void ranks_without_peers_and_collectives_are_not_called_healthy(void **st
 	expect(&report, &facts, VERDICT_HEALTHY, "no function takes more time");
 }
 
-static void a_check_up_of_a_job_far_from_its_best_pace_is_not_healthy(void **state)
+static struct report checkup_of(double iteration_ms)
 {
 	struct report report = seen();
 
-	(void)state;
 	report.trigger = slowdown();
 	report.trigger.kind = "checkup";
 	report.trigger.since_step = 0;
 	report.trigger.baseline_iteration_ms = 10;
 	report.trigger.current_iteration_ms = 19;
-	report.iteration_ms = 18;
+	report.iteration_ms = iteration_ms;
+	return report;
+}
+
+static void a_check_up_of_a_job_far_from_its_best_pace_is_not_healthy(void **state)
+{
+	struct report report = checkup_of(18);
+
+	(void)state;
 	expect(&report, &quiet, VERDICT_INCONCLUSIVE,
 	       "iterations of 18.0 ms in this window and 10.0 ms at best (1.8x), but");
-	report = seen();
-	report.trigger = slowdown();
-	report.trigger.kind = "checkup";
-	report.trigger.since_step = 0;
-	report.trigger.baseline_iteration_ms = 10;
-	report.trigger.current_iteration_ms = 19;
-	report.iteration_ms = 11;
+	report = checkup_of(11);
 	expect(&report, &quiet, VERDICT_HEALTHY, "no rank makes the others wait");
 }
 

@@ -2,8 +2,9 @@
 /*
  * The children of the training process: while the training thread waits for its loader, or is in a
  * system call, the sampler's thread records what the main threads of the loader's children, or of
- * other children, do, as FLIGHT_CHILD. Their stacks are read from here: nothing is started, mapped or opened in a child. Children that cannot
- * be read, such as those of another Python, and those that have ended are forgotten.
+ * other children, do, as FLIGHT_CHILD. Their stacks are read from here: nothing is started, mapped or
+ * opened in a child. Children that cannot be read, such as those of another Python, and those that
+ * have ended are forgotten.
  *
  * One child is looked at per tick of the sampler, by turns, each at most CHILDREN_HZ times a second,
  * and less often while it cannot be read.

@@ -32,8 +32,8 @@ static bool accuses(const struct report *report)
 	return report->verdict == VERDICT_ABNORMAL && report->finding_cnt > 0;
 }
 
-/* Replaces the reason; keeps it if memory is short. */
-static void set_reason(struct report *report, struct str *reason)
+/* Replaces the reason and frees the text. False: memory is short, and the report is as it was. */
+static bool set_reason(struct report *report, struct str *reason)
 {
 	const char *text = NULL;
 
@@ -42,6 +42,7 @@ static void set_reason(struct report *report, struct str *reason)
 	if (text != NULL)
 		report->reason = text;
 	str_done(reason);
+	return text != NULL;
 }
 
 /*
@@ -59,7 +60,7 @@ static void join(const struct doubt *doubt, struct report *report)
 	if (f->rank_cnt != 1 || f->ranks[0] != report->suspect)
 		return;
 	str_printf(&reason, "%s; the window before had: %s", report->reason, f->title);
-	set_reason(report, &reason);
+	(void)set_reason(report, &reason);
 }
 
 /* What one window alone shows is weak evidence. */
@@ -79,20 +80,15 @@ static void weaken(struct report *report)
 static void call_it_chance(struct report *report, const struct report *before)
 {
 	struct str reason = { 0 };
-	const char *text = NULL;
 
 	str_printf(
 		&reason,
 		"the check-ups of a job that is as fast as ever contradict one another (%s; then "
 		"%s): other programs on the hosts may disturb it",
 		before->findings[0].title, report->findings[0].title);
-	if (str_error(&reason) == 0)
-		text = arena_strdup(&report->arena, str_borrow(&reason));
-	str_done(&reason);
-	if (text == NULL)
+	if (!set_reason(report, &reason))
 		return;
 	report->verdict = VERDICT_INCONCLUSIVE;
-	report->reason = text;
 	report->finding_cnt = 0;
 }
 

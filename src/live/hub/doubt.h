@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A check-up looks at a job that is as fast as ever, so its window is the only evidence, and a
+ * A check-up looks at a job that has not been found slow, so its window is the only evidence, and a
  * neighbor that computes just then looks like a fault. Its finding is published when another
  * window DOUBT_AGAIN_NS later accuses the same ranks for the same reason. Owns the report that waits.
  */
