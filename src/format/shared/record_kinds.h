@@ -87,9 +87,9 @@ enum flight_kind {
 			      * extra: groups << 32 | matrices; detail: as in SHAPE */
 
 	/*
-	 * Ring of the sampler: one sample of the main thread of a data-loading child, taken while
-	 * the worker waited for its loader. extra: the child's pid << 32 | node; detail: as of
-	 * SAMPLE; value: 0.
+	 * Ring of the sampler: one sample of the main thread of a child, taken while the worker
+	 * waited for its loader, of a data-loading child, or was in a system call, of another one.
+	 * extra: the child's pid << 32 | node; detail: as of SAMPLE; value: 0.
 	 */
 	FLIGHT_CHILD,
 	FLIGHT_KIND_END

@@ -83,7 +83,7 @@ static void call_it_chance(struct report *report, const struct report *before)
 
 	str_printf(
 		&reason,
-		"the check-ups of a job that is as fast as ever contradict one another (%s; then "
+		"the check-ups of a job that was not found slow contradict one another (%s; then "
 		"%s): other programs on the hosts may disturb it",
 		before->findings[0].title, report->findings[0].title);
 	if (!set_reason(report, &reason))
