@@ -8,6 +8,7 @@
 #include "base/strtab.h"
 #include "base/test_alloc.h"
 #include "base/test_random.h"
+#include "base/text/number.h"
 #include "base/vec.h"
 
 #include <errno.h>
@@ -475,9 +476,21 @@ static void a_draft_takes_the_place_of_a_file_when_it_is_complete(void **state)
 	assert_int_equal(write_draft(path, "nowhere", 0), -ENOENT);
 }
 
+static void a_number_in_a_sentence_has_three_digits_or_more_and_no_exponent(void **state)
+{
+	(void)state;
+	assert_string_equal(number_text(0.012345).text, "0.0123");
+	assert_string_equal(number_text(12).text, "12");
+	assert_string_equal(number_text(999.4).text, "999");
+	assert_string_equal(number_text(999.6).text, "1000");
+	assert_string_equal(number_text(123456.7).text, "123457");
+	assert_string_equal(number_text(-1500).text, "-1500");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_number_in_a_sentence_has_three_digits_or_more_and_no_exponent),
 		cmocka_unit_test(arena_pieces_are_aligned_apart_and_stay_where_they_are),
 		cmocka_unit_test(arena_text_is_copied_and_terminated),
 		cmocka_unit_test(arena_refuses_sizes_that_overflow),

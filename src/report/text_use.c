@@ -4,6 +4,7 @@
  * the text report that does not depend on findings. With findings only the first lines are printed.
  */
 #include "base/stats.h"
+#include "base/text/number.h"
 #include "report/clean.h"
 #include "report/phrase.h"
 #include "report/text_parts.h"
@@ -84,12 +85,6 @@ static void pct_row(struct text_writer *w, double frac, const char *words, doubl
 	page_finish_text(&w->page, &cells);
 }
 
-/* Three digits or more, without an exponent. */
-static void append_number(struct str *out, double value)
-{
-	str_printf(out, value < 999.5 ? "%.3g" : "%.0f", value);
-}
-
 static void launch_row(struct text_writer *w, double *values)
 {
 	double kernels = median_use(w, values, use_kernels);
@@ -108,7 +103,7 @@ static void launch_row(struct text_writer *w, double *values)
 	row(w, "kernels", &text);
 	if (!(calls > 0))
 		return;
-	append_number(&text, calls);
+	str_append(&text, number_text(calls).text);
 	str_append(&text, " calls per iteration that allocate, pin or free memory, ");
 	phrase_ms(&text, median_use(w, values, use_alloc_ms));
 	row(w, "allocator", &text);
@@ -146,11 +141,11 @@ static void total_row(struct text_writer *w, const struct report_total *total)
 
 	phrase_ms(&cells, total->ms);
 	str_append(&cells, "  x ");
-	append_number(&cells, total->cnt);
+	str_append(&cells, number_text(total->cnt).text);
 	clean_append_short(&text, total->name, NAME_CELLS);
 	if (isfinite(total->gbytes_per_s)) {
 		str_append(&text, ", ");
-		append_number(&text, total->gbytes_per_s);
+		str_append(&text, number_text(total->gbytes_per_s).text);
 		str_append(&text, " GB/s");
 	}
 	if (total->kind == KIND_RUNTIME && total->idle_ms > 0) {
@@ -186,7 +181,7 @@ static void phrase_bytes(struct str *out, double bytes)
 
 	for (; bytes >= 999.5 && unit + 1 < ARRAY_SIZE(units); unit++)
 		bytes /= 1000;
-	append_number(out, bytes);
+	str_append(out, number_text(bytes).text);
 	str_printf(out, " %s", units[unit]);
 }
 
@@ -196,7 +191,7 @@ static void collective_row(struct text_writer *w, const struct report_collective
 
 	phrase_ms(&cells, collective->ms);
 	str_append(&cells, "  x ");
-	append_number(&cells, collective->cnt);
+	str_append(&cells, number_text(collective->cnt).text);
 	clean_append_short(&text, collective->operation, NAME_CELLS);
 	if (collective->group_size > 0)
 		str_printf(&text, " of %d ranks", collective->group_size);
@@ -208,7 +203,7 @@ static void collective_row(struct text_writer *w, const struct report_collective
 	phrase_ms(&text, collective->latency_ms);
 	if (isfinite(collective->bus_gbytes_per_s)) {
 		str_append(&text, ", bus bandwidth ");
-		append_number(&text, collective->bus_gbytes_per_s);
+		str_append(&text, number_text(collective->bus_gbytes_per_s).text);
 		str_append(&text, " GB/s");
 	}
 	row(w, str_borrow(&cells), &text);

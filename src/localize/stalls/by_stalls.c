@@ -2,6 +2,7 @@
 #include "localize/stalls/by_stalls.h"
 
 #include "base/stats.h"
+#include "base/text/number.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -293,10 +294,11 @@ static int add_lines(struct look *look, struct use_sign *use)
 		return -ENOMEM;
 	lines[0] = arena_printf(
 		look->arena,
-		"%.2g stalls per iteration and rank, median %.3g ms, longest %.3g ms, in functions "
+		"%s stalls per iteration and rank, median %s ms, longest %s ms, in functions "
 		"that usually take less than %.1f ms",
-		(double)look->sum.cnt / look->sum.iterations, median_ms,
-		(double)look->sum.longest_ns / 1e6, STALL_USUAL_NS / 1e6);
+		number_text((double)look->sum.cnt / look->sum.iterations).text,
+		number_text(median_ms).text, number_text((double)look->sum.longest_ns / 1e6).text,
+		STALL_USUAL_NS / 1e6);
 	lines[1] = arena_printf(
 		look->arena,
 		"no one place: %llu of %llu are inside operators and calls, most often "

@@ -2,6 +2,7 @@
 #include "localize/witness/by_usage.h"
 
 #include "base/stats.h"
+#include "base/text/number.h"
 #include "model/thresholds.h"
 #include "model/usage/gpucall.h"
 
@@ -295,16 +296,18 @@ static void total_lines(struct look *look, const struct sign_rule *rule)
 		if (i > 0 && t->ms < NAMED_ALSO * next_total(look, rule, NULL)->ms)
 			break;
 		if (isfinite(t->gbytes_per_s))
-			LINE(look, "%s: %.3g times per iteration, %.3g ms in all, at %.3g GB/s",
-			     t->name, t->cnt, t->ms, t->gbytes_per_s);
+			LINE(look, "%s: %s times per iteration, %s ms in all, at %s GB/s", t->name,
+			     number_text(t->cnt).text, number_text(t->ms).text,
+			     number_text(t->gbytes_per_s).text);
 		else if (t->kind == KIND_RUNTIME)
 			LINE(look,
-			     "%s: %.3g calls per iteration, %.3g ms in all; the GPU had no work for "
-			     "%.3g ms of them",
-			     t->name, t->cnt, t->ms, t->idle_ms);
+			     "%s: %s calls per iteration, %s ms in all; the GPU had no work for "
+			     "%s ms of them",
+			     t->name, number_text(t->cnt).text, number_text(t->ms).text,
+			     number_text(t->idle_ms).text);
 		else
-			LINE(look, "%s: %.3g times per iteration, %.3g ms in all", t->name, t->cnt,
-			     t->ms);
+			LINE(look, "%s: %s times per iteration, %s ms in all", t->name,
+			     number_text(t->cnt).text, number_text(t->ms).text);
 	}
 }
 
@@ -336,14 +339,15 @@ static void starved_lines(struct look *look, bool *ret_unsure)
 	LINE(look, "%.0f kernels per iteration, %.0f %% of them shorter than 10 us",
 	     median_use(look, use_kernels), 100 * median_use(look, use_short));
 	if (delay_us > 0)
-		LINE(look, "a kernel begins %.3g us after its launch (median)", delay_us);
+		LINE(look, "a kernel begins %s us after its launch (median)",
+		     number_text(delay_us).text);
 	if (stacks)
 		LINE(look, "the profiler recorded Python stacks, which makes the host slower than "
 			   "it is without");
 	LINE(look,
-	     "the work of the GPUs takes %.3g ms per iteration: no repair of the host saves "
+	     "the work of the GPUs takes %s ms per iteration: no repair of the host saves "
 	     "more than the rest",
-	     median_use(look, use_busy) * look->job->iteration_ns / 1e6);
+	     number_text(median_use(look, use_busy) * look->job->iteration_ns / 1e6).text);
 }
 
 /* --- accusations --- */
