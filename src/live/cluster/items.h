@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A follower's items that the leader has not acknowledged, oldest first. The queue says which are
+ * to be sent now: each once, and all again if no acknowledgement came, later each time. In memory:
+ * fingerprints are also in this host's folder.
+ */
+#pragma once
+
+#include "live/cluster/cluster.h"
+#include "live/cluster/convert.h"
+
+enum item_kind { ITEM_ANSWER, ITEM_WHERE, ITEM_SLICES_COST, ITEM_PIECE, ITEM_ASK, ITEM_END };
+
+struct item {
+	struct item *next;
+	uint64_t number;
+	size_t bytes; /* at least those of its message */
+	bool sent;
+	enum item_kind kind;
+	union {
+		struct wire_answer answer;
+		struct wire_where where;
+		struct wire_slices_cost slices_cost;
+		struct wire_ask ask;
+		struct job_end end;
+		struct item_piece {
+			uint32_t worker;
+			int32_t rank;
+			uint64_t order, size, offset;
+			size_t len;
+		} piece;
+	};
+	unsigned char data[]; /* of a piece */
+};
+
+struct items {
+	struct item *head, **tail;
+	uint64_t next_number; /* from 1 */
+	size_t bytes;
+	int64_t again_ns, wait_ns; /* when all are sent again; 0: not set */
+	uint64_t resent, dropped;
+};
+
+void items_init(struct items *items);
+void items_done(struct items *items);
+
+/*
+ * Adds an item with room for data_len bytes after it; the caller fills it. NULL: no memory, or too
+ * much waits already; it is counted.
+ */
+struct item *items_add(struct items *items, enum item_kind kind, size_t data_len);
+
+/* The leader has taken all up to this number. */
+void items_acknowledge(struct items *items, uint64_t number);
+
+/* Number of the oldest one, or of the next that will be added. */
+uint64_t items_oldest(const struct items *items);
+
+/* Before items are sent: those whose acknowledgement is overdue are to be sent again. */
+void items_mind(struct items *items, int64_t now_ns);
+
+/* The oldest that is not sent, NULL: none; items_sent() when it is. */
+struct item *items_next(const struct items *items);
+void items_sent(struct items *items, struct item *item, int64_t now_ns);
+
+/* All count as not sent, for a leader that was started again. */
+void items_rewind(struct items *items);
+
+/* Room for one packed item. */
+struct items_room {
+	Cluster__Item item;
+	union {
+		Cluster__Answer answer;
+		Cluster__SlicesCost slices_cost;
+		Cluster__Piece piece;
+		Cluster__Ask ask;
+		Cluster__End end;
+		struct {
+			Cluster__Where where;
+			struct convert_entered entered;
+		};
+	};
+};
+void items_write(struct item *item, struct items_room *ret);
