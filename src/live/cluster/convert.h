@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "cluster.pb-c.h"
+#include "live/cluster/cluster.pb-c.h"
 #include "live/link/wire_hang.h"
 #include "live/link/wire_report.h"
 #include "live/link/wire_request.h"

@@ -5,7 +5,7 @@
 #include "base/vec.h"
 #include "live/cluster/cluster.h"
 #include "live/cluster/convert.h"
-#include "live/cluster/items.h"
+#include "live/cluster/outbox.h"
 #include "live/cluster/subject.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ struct follower {
 	char subject[BUS_SUBJECT_MAX];
 	struct bus_sub *subs[6], *net_subs[2];
 	VEC(struct known) workers;
-	struct items items;
+	struct outbox outbox;
 	uint64_t boot, epoch, sequence; /* sequence: of struct wire_profile here */
 	uint64_t orders_base;
 	struct heard heard;
@@ -94,7 +94,7 @@ static int add_piece(struct follower *f, const struct wire_answer *answer, const
 		     size_t size, size_t offset)
 {
 	size_t len = MIN(size - offset, CLUSTER_PIECE_MAX);
-	struct item *item = items_add(&f->items, ITEM_PIECE, len);
+	struct item *item = outbox_add(&f->outbox, ITEM_PIECE, len);
 
 	if (item == NULL)
 		return -ENOMEM;
@@ -145,7 +145,7 @@ static void take_answer(void *arg, const struct bus_message *message)
 			answer.outcome = OUTCOME_MISSED;
 		(void)snprintf(answer.text, sizeof(answer.text), "%.500s", err.text);
 	}
-	item = items_add(&f->items, ITEM_ANSWER, 0);
+	item = outbox_add(&f->outbox, ITEM_ANSWER, 0);
 	if (item != NULL)
 		item->answer = answer;
 	f->urgent = true;
@@ -159,7 +159,7 @@ static void take_where(void *arg, const struct bus_message *message)
 
 	if (!f->led || message->len != sizeof(*where) || !wire_where_valid(where))
 		return;
-	item = items_add(&f->items, ITEM_WHERE, 0);
+	item = outbox_add(&f->outbox, ITEM_WHERE, 0);
 	if (item != NULL)
 		item->where = *where;
 }
@@ -176,7 +176,7 @@ static void take_slices_cost(void *arg, const struct bus_message *message)
 	if (!f->led || cost.id < f->orders_base || cost.pair_cnt > WIRE_PAIRS_MAX)
 		return;
 	cost.id -= f->orders_base;
-	item = items_add(&f->items, ITEM_SLICES_COST, 0);
+	item = outbox_add(&f->outbox, ITEM_SLICES_COST, 0);
 	if (item != NULL)
 		item->slices_cost = cost;
 }
@@ -189,7 +189,7 @@ static void take_ask(void *arg, const struct bus_message *message)
 
 	if (!f->led || message->len != sizeof(item->ask))
 		return;
-	item = items_add(&f->items, ITEM_ASK, 0);
+	item = outbox_add(&f->outbox, ITEM_ASK, 0);
 	if (item != NULL)
 		memcpy(&item->ask, message->data, sizeof(item->ask));
 	f->urgent = true;
@@ -295,7 +295,7 @@ static void take_acks(struct follower *f, const Cluster__Down *down)
 {
 	for (size_t i = 0; i < down->n_acks; i++) {
 		if (down->acks[i]->boot == f->boot)
-			items_acknowledge(&f->items, down->acks[i]->number);
+			outbox_acknowledge(&f->outbox, down->acks[i]->number);
 	}
 }
 
@@ -308,7 +308,7 @@ static void meet(struct follower *f, const Cluster__Down *down)
 	f->leader_ended = false;
 	(void)snprintf(f->leader, sizeof(f->leader), "%s", down->host);
 	(void)snprintf(f->out, sizeof(f->out), "%s", down->out);
-	items_rewind(&f->items);
+	outbox_rewind(&f->outbox);
 	vec_foreach(known, &f->workers)
 		known->changed = true;
 	f->urgent = true;
@@ -359,7 +359,7 @@ struct draft {
 	Cluster__Up up;
 	Cluster__State states[STATES_MAX];
 	Cluster__State *state_pointers[STATES_MAX];
-	struct items_room rooms[STATES_MAX];
+	struct outbox_room rooms[STATES_MAX];
 	Cluster__Item *item_pointers[STATES_MAX];
 	struct item *items[STATES_MAX];
 	size_t bytes;
@@ -386,14 +386,14 @@ static bool put_states(struct follower *f, struct draft *draft, bool all, size_t
 /* The same. */
 static bool put_items(struct follower *f, struct draft *draft)
 {
-	struct item *item = items_next(&f->items);
+	struct item *item = outbox_next(&f->outbox);
 
 	for (; item != NULL && draft->up.n_items < STATES_MAX; item = item->next) {
 		size_t i = draft->up.n_items;
 
 		if (i > 0 && draft->bytes + item->bytes > MESSAGE_MAX)
 			return true;
-		items_write(item, &draft->rooms[i]);
+		outbox_write(item, &draft->rooms[i]);
 		draft->item_pointers[i] = &draft->rooms[i].item;
 		draft->items[i] = item;
 		draft->up.n_items++;
@@ -412,7 +412,7 @@ static int send_draft(struct follower *f, struct draft *draft, int64_t now_ns)
 	draft->up.states = draft->state_pointers;
 	draft->up.items = draft->item_pointers;
 	draft->up.sent_ns = clock_mono_ns();
-	draft->up.oldest = items_oldest(&f->items);
+	draft->up.oldest = outbox_oldest(&f->outbox);
 	len = cluster__up__get_packed_size(&draft->up);
 	bytes = malloc(len);
 	if (bytes == NULL)
@@ -423,7 +423,7 @@ static int send_draft(struct follower *f, struct draft *draft, int64_t now_ns)
 		return ret;
 	f->stats.sent++;
 	for (size_t i = 0; i < draft->up.n_items; i++)
-		items_sent(&f->items, draft->items[i], now_ns);
+		outbox_sent(&f->outbox, draft->items[i], now_ns);
 	return 0;
 }
 
@@ -483,8 +483,8 @@ void follower_tick(struct follower *f, int64_t now_ns)
 	f->now_ns = now_ns;
 	if (f->led && !f->leader_ended && now_ns - f->heard_ns > CLUSTER_LOST_NS)
 		lose_leader(f);
-	items_mind(&f->items, now_ns);
-	if (!beat && !f->urgent && items_next(&f->items) == NULL)
+	outbox_mind(&f->outbox, now_ns);
+	if (!beat && !f->urgent && outbox_next(&f->outbox) == NULL)
 		return;
 	all = beat && f->beats % ALL_EVERY == 0;
 	f->beats += beat;
@@ -514,7 +514,7 @@ const char *follower_out(const struct follower *follower)
 
 void follower_end(struct follower *follower, const struct job_end *end)
 {
-	struct item *item = items_add(&follower->items, ITEM_END, 0);
+	struct item *item = outbox_add(&follower->outbox, ITEM_END, 0);
 
 	if (item != NULL)
 		item->end = *end;
@@ -523,15 +523,15 @@ void follower_end(struct follower *follower, const struct job_end *end)
 
 bool follower_is_done(const struct follower *follower)
 {
-	return !follower->led || follower->leader_ended || follower->items.head == NULL;
+	return !follower->led || follower->leader_ended || follower->outbox.head == NULL;
 }
 
 struct cluster_stats follower_stats(const struct follower *follower)
 {
 	struct cluster_stats ret = follower->stats;
 
-	ret.resent = follower->items.resent;
-	ret.dropped = follower->items.dropped;
+	ret.resent = follower->outbox.resent;
+	ret.dropped = follower->outbox.dropped;
 	return ret;
 }
 
@@ -569,7 +569,7 @@ int follower_open(const struct cluster_setup *setup, struct follower **ret)
 		return -ENOMEM;
 	f->setup = *setup;
 	f->boot = (uint64_t)clock_wall_ns() ^ ((uint64_t)getpid() << 48);
-	items_init(&f->items);
+	outbox_init(&f->outbox);
 	subject_write(f->subject, setup->job, "up", setup->id);
 	r = subscribe(f);
 	if (r < 0) {
@@ -588,7 +588,7 @@ struct follower *follower_close(struct follower *f)
 		f->subs[i] = bus_unsub(f->setup.local, f->subs[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(f->net_subs); i++)
 		f->net_subs[i] = bus_unsub(f->setup.net, f->net_subs[i]);
-	items_done(&f->items);
+	outbox_done(&f->outbox);
 	vec_done(&f->workers);
 	free(f);
 	return NULL;

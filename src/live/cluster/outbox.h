@@ -33,7 +33,7 @@ struct item {
 	unsigned char data[]; /* of a piece */
 };
 
-struct items {
+struct outbox {
 	struct item *head, **tail;
 	uint64_t next_number; /* from 1 */
 	size_t bytes;
@@ -41,33 +41,33 @@ struct items {
 	uint64_t resent, dropped;
 };
 
-void items_init(struct items *items);
-void items_done(struct items *items);
+void outbox_init(struct outbox *outbox);
+void outbox_done(struct outbox *outbox);
 
 /*
  * Adds an item with room for data_len bytes after it; the caller fills it. NULL: no memory, or too
  * much waits already; it is counted.
  */
-struct item *items_add(struct items *items, enum item_kind kind, size_t data_len);
+struct item *outbox_add(struct outbox *outbox, enum item_kind kind, size_t data_len);
 
 /* The leader has taken all up to this number. */
-void items_acknowledge(struct items *items, uint64_t number);
+void outbox_acknowledge(struct outbox *outbox, uint64_t number);
 
 /* Number of the oldest one, or of the next that will be added. */
-uint64_t items_oldest(const struct items *items);
+uint64_t outbox_oldest(const struct outbox *outbox);
 
 /* Before items are sent: those whose acknowledgement is overdue are to be sent again. */
-void items_mind(struct items *items, int64_t now_ns);
+void outbox_mind(struct outbox *outbox, int64_t now_ns);
 
-/* The oldest that is not sent, NULL: none; items_sent() when it is. */
-struct item *items_next(const struct items *items);
-void items_sent(struct items *items, struct item *item, int64_t now_ns);
+/* The oldest that is not sent, NULL: none; outbox_sent() when it is. */
+struct item *outbox_next(const struct outbox *outbox);
+void outbox_sent(struct outbox *outbox, struct item *item, int64_t now_ns);
 
 /* All count as not sent, for a leader that was started again. */
-void items_rewind(struct items *items);
+void outbox_rewind(struct outbox *outbox);
 
 /* Room for one packed item. */
-struct items_room {
+struct outbox_room {
 	Cluster__Item item;
 	union {
 		Cluster__Answer answer;
@@ -81,4 +81,4 @@ struct items_room {
 		};
 	};
 };
-void items_write(struct item *item, struct items_room *ret);
+void outbox_write(struct item *item, struct outbox_room *ret);
