@@ -143,6 +143,8 @@ void hub_finish(struct hub *hub, const struct job_end *end)
 	struct report report;
 	uint64_t number;
 
+	if (hub->led)
+		return; /* the other hub reports */
 	if (hub->profile.active)
 		hub_finish_profile(hub); /* may report a slowdown */
 	if (doubt_take(&hub->doubt, &report, &number)) {

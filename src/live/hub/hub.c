@@ -118,9 +118,10 @@ static void take_profile_ask(struct hub *hub, const struct wire_ask *ask)
 
 static void take_ask(void *arg, const struct bus_message *message)
 {
+	const struct hub *hub = arg;
 	const struct wire_ask *ask = message->data;
 
-	if (message->len != sizeof(*ask))
+	if (message->len != sizeof(*ask) || hub->led)
 		return;
 	if (ask->kind == ASK_ACCEPT)
 		accept_pace(arg, ask);
@@ -367,9 +368,22 @@ static void log_pace(struct hub *hub)
 			    pace.now_ns);
 }
 
+/* A profile of this hub is given up: the other one's orders have other numbers. */
+void hub_follow(struct hub *hub, bool led)
+{
+	if (hub->led == led)
+		return;
+	hub->led = led;
+	hub->profile.active = false;
+	hub_reply(hub, EAGAIN, "the hub of another host took over: ask again");
+	jobwatch_forget(&hub->watch);
+}
+
 void hub_tick(struct hub *hub, int64_t now_ns)
 {
 	log_pace(hub);
+	if (hub->led)
+		return;
 	if (hub->profile.active)
 		hub_watch_profile(hub, now_ns);
 	else

@@ -32,6 +32,12 @@ void hub_tick(struct hub *hub, int64_t now_ns);
 /* No profile is under way. */
 bool hub_idle(const struct hub *hub);
 
+/*
+ * Whether the hub of another host decides: then this one keeps the states of this host's workers,
+ * and neither orders, reports nor answers clients.
+ */
+void hub_follow(struct hub *hub, bool led);
+
 /* The job was asked to end: ranks that end now are no news, and silence is no hang. */
 void hub_expect_end(struct hub *hub);
 

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/link/bus.h"
 
+#include "base/clock.h"
 #include "base/vec.h"
+#include "live/link/natslink.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 /* One message in the queue; the payload follows it. */
 struct queued {
 	struct queued *next;
+	uint64_t sub; /* that it came by; 0: for all whose pattern matches */
 	char subject[BUS_SUBJECT_MAX], reply[BUS_SUBJECT_MAX];
 	size_t len;
 	unsigned char data[];
 };
 
 struct bus_sub {
+	uint64_t id;
 	char pattern[BUS_SUBJECT_MAX];
 	bus_handler *handler;
 	void *arg;
@@ -35,13 +40,16 @@ struct bus {
 	VEC(struct request) requests;
 	struct queued *head, **tail;
 	struct bus_stats stats;
-	uint64_t next_request;
-	int running; /* depth of bus_run() */
+	uint64_t next_request, next_sub;
+	char inbox[64];	       /* answers come to INBOX.ID */
+	struct natslink *link; /* NULL: all in this process */
+	int running;	       /* depth of bus_run() */
 	void (*wake)(void *arg);
 	void *wake_arg;
 };
 
-#define INBOX "_INBOX."
+#define INBOX "_INBOX"
+#define INBOX_SUB UINT64_MAX
 
 static bool token_char(char c)
 {
@@ -90,14 +98,56 @@ int bus_open(const char *url, void (*wake)(void *arg), void *wake_arg, struct bu
 	bus->tail = &bus->head;
 	bus->wake = wake;
 	bus->wake_arg = wake_arg;
+	(void)snprintf(bus->inbox, sizeof(bus->inbox), INBOX);
 	*ret = bus;
 	return 0;
+}
+
+/* Answers come by a subject that no other connection has. */
+static int open_inbox(struct bus *bus)
+{
+	uint64_t key[2] = { (uint64_t)clock_wall_ns(), 0 };
+	char pattern[BUS_SUBJECT_MAX];
+
+	(void)!getrandom(key, sizeof(key), 0);
+	(void)snprintf(bus->inbox, sizeof(bus->inbox), INBOX ".%016" PRIx64 "%016" PRIx64, key[0],
+		       key[1]);
+	(void)snprintf(pattern, sizeof(pattern), "%s.>", bus->inbox);
+	return natslink_subscribe(bus->link, pattern, INBOX_SUB);
+}
+
+int bus_connect(const struct bus_login *login, void (*wake)(void *arg), void *wake_arg,
+		struct bus **ret, struct err *err)
+{
+	struct bus *bus;
+	int r = bus_open("inproc:", wake, wake_arg, &bus);
+
+	if (r < 0)
+		return err_set(err, -r, "out of memory");
+	r = natslink_open(login, wake, wake_arg, &bus->link, err);
+	if (r == 0 && open_inbox(bus) < 0)
+		r = err_set(err, ENOMEM, "out of memory");
+	if (r < 0) {
+		(void)bus_close(bus);
+		return r;
+	}
+	*ret = bus;
+	return 0;
+}
+
+bool bus_is_connected(struct bus *bus, char *why, size_t size)
+{
+	if (bus->link != NULL)
+		return natslink_is_connected(bus->link, why, size);
+	(void)snprintf(why, size, "%s", "");
+	return true;
 }
 
 struct bus *bus_close(struct bus *bus)
 {
 	if (bus == NULL)
 		return NULL;
+	bus->link = natslink_close(bus->link);
 	while (bus->head != NULL) {
 		struct queued *next = bus->head->next;
 
@@ -112,6 +162,15 @@ struct bus *bus_close(struct bus *bus)
 	return NULL;
 }
 
+static int send_by_link(struct bus *bus, const char *subject, const char *reply, const void *data,
+			size_t len)
+{
+	int ret = natslink_publish(bus->link, subject, reply, data, len);
+
+	bus->stats.sent += ret == 0;
+	return ret; /* the link counts what it drops */
+}
+
 static int enqueue(struct bus *bus, const char *subject, const char *reply, const void *data,
 		   size_t len)
 {
@@ -122,6 +181,8 @@ static int enqueue(struct bus *bus, const char *subject, const char *reply, cons
 		return -EINVAL;
 	if (len > BUS_MESSAGE_MAX)
 		return -EMSGSIZE;
+	if (bus->link != NULL)
+		return send_by_link(bus, subject, reply, data, len);
 	item = bus->stats.pending_cnt < BUS_PENDING_CNT &&
 			       bus->stats.pending_bytes + len <= BUS_PENDING_BYTES
 		       ? calloc(1, sizeof(*item) + len)
@@ -163,7 +224,13 @@ int bus_sub(struct bus *bus, const char *pattern, bus_handler *handler, void *ar
 	(void)snprintf(sub->pattern, sizeof(sub->pattern), "%s", pattern);
 	sub->handler = handler;
 	sub->arg = arg;
+	sub->id = ++bus->next_sub;
 	if (vec_push(&bus->subs, sub) < 0) {
+		free(sub);
+		return -ENOMEM;
+	}
+	if (bus->link != NULL && natslink_subscribe(bus->link, pattern, sub->id) < 0) {
+		bus->subs.cnt--;
 		free(sub);
 		return -ENOMEM;
 	}
@@ -190,6 +257,8 @@ struct bus_sub *bus_unsub(struct bus *bus, struct bus_sub *sub)
 	if (sub == NULL)
 		return NULL;
 	sub->dead = true;
+	if (bus->link != NULL)
+		natslink_unsubscribe(bus->link, sub->id);
 	if (bus->running == 0)
 		sweep_subs(bus);
 	return NULL;
@@ -208,7 +277,7 @@ int bus_req(struct bus *bus, const char *subject, const void *data, size_t len, 
 	}
 	if (vec_reserve(&bus->requests, bus->requests.cnt + 1) < 0)
 		return -ENOMEM;
-	(void)snprintf(reply, sizeof(reply), INBOX "%" PRIu64, request.id);
+	(void)snprintf(reply, sizeof(reply), "%s.%" PRIu64, bus->inbox, request.id);
 	ret = enqueue(bus, subject, reply, data, len);
 	if (ret < 0)
 		return ret;
@@ -237,7 +306,7 @@ static void end_request(struct bus *bus, size_t idx, const struct bus_message *m
 
 static void deliver_answer(struct bus *bus, const struct bus_message *message)
 {
-	uint64_t id = strtoull(message->subject + strlen(INBOX), NULL, 10);
+	uint64_t id = strtoull(strrchr(message->subject, '.') + 1, NULL, 10);
 
 	for (size_t i = 0; i < bus->requests.cnt; i++) {
 		if (bus->requests.data[i].id == id) {
@@ -249,19 +318,21 @@ static void deliver_answer(struct bus *bus, const struct bus_message *message)
 	bus->stats.unheard++; /* too late */
 }
 
-static void deliver(struct bus *bus, const struct bus_message *message)
+/* by: the subscription that the message came by; 0: all whose pattern matches. */
+static void deliver(struct bus *bus, const struct bus_message *message, uint64_t by)
 {
 	size_t cnt = bus->subs.cnt; /* a handler's new subscription starts with the next message */
 	bool heard = false;
 
-	if (strncmp(message->subject, INBOX, strlen(INBOX)) == 0) {
+	if (strncmp(message->subject, INBOX ".", strlen(INBOX ".")) == 0) {
 		deliver_answer(bus, message);
 		return;
 	}
 	for (size_t i = 0; i < cnt; i++) {
 		struct bus_sub *sub = bus->subs.data[i];
 
-		if (sub->dead || !pattern_matches(sub->pattern, message->subject))
+		if (sub->dead ||
+		    (by != 0 ? by != sub->id : !pattern_matches(sub->pattern, message->subject)))
 			continue;
 		heard = true;
 		bus->stats.received++;
@@ -294,10 +365,40 @@ static struct queued *dequeue(struct bus *bus)
 	return item;
 }
 
+/* Takes what came from the broker into the queue. Messages that find no memory are counted. */
+static void take_from_link(struct bus *bus)
+{
+	struct natslink_message *message = natslink_take(bus->link);
+
+	while (message != NULL) {
+		struct natslink_message *next = message->next;
+		struct queued *item = calloc(1, sizeof(*item) + message->len);
+
+		if (item == NULL) {
+			bus->stats.dropped++;
+		} else {
+			item->sub = message->sub == INBOX_SUB ? 0 : message->sub;
+			memcpy(item->subject, message->subject, sizeof(item->subject));
+			memcpy(item->reply, message->reply, sizeof(item->reply));
+			item->len = message->len;
+			memcpy(item->data, message->data, message->len);
+			*bus->tail = item;
+			bus->tail = &item->next;
+			bus->stats.pending_cnt++;
+			bus->stats.pending_bytes += item->len;
+		}
+		free(message);
+		message = next;
+	}
+}
+
 size_t bus_run(struct bus *bus, int64_t now_ns)
 {
-	size_t cnt = bus->stats.pending_cnt;
+	size_t cnt;
 
+	if (bus->link != NULL)
+		take_from_link(bus);
+	cnt = bus->stats.pending_cnt;
 	bus->running++;
 	for (size_t i = 0; i < cnt && bus->head != NULL; i++) {
 		struct queued *item = dequeue(bus);
@@ -308,7 +409,7 @@ size_t bus_run(struct bus *bus, int64_t now_ns)
 			.len = item->len,
 		};
 
-		deliver(bus, &message);
+		deliver(bus, &message, item->sub);
 		free(item);
 	}
 	run_timeouts(bus, now_ns);
@@ -321,7 +422,17 @@ size_t bus_run(struct bus *bus, int64_t now_ns)
 	return cnt;
 }
 
-struct bus_stats bus_stats(const struct bus *bus)
+struct bus_stats bus_stats(struct bus *bus)
 {
-	return bus->stats;
+	struct bus_stats ret = bus->stats;
+	struct natslink_counts counts;
+
+	if (bus->link == NULL)
+		return ret;
+	counts = natslink_counts(bus->link);
+	ret.dropped += counts.dropped;
+	ret.reconnects = counts.reconnects;
+	ret.pending_cnt += counts.pending_cnt;
+	ret.pending_bytes += counts.pending_bytes;
+	return ret;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages between the daemons of a job: small, bounded, at most once. On one
- * machine they are handed over inside the process; a broker can take the same
- * place without its users noticing, so the contract is what both can keep:
+ * machine they are handed over inside the process, between hosts by a NATS broker.
+ * The contract is what both keep:
  *
  *  - publishing never blocks; a full queue drops the message and counts it;
  *  - messages of one publisher arrive in order, each at most once;
@@ -24,6 +24,18 @@
 
 struct bus;
 struct bus_sub;
+struct err;
+
+/* How to reach a broker and who asks. All texts are borrowed while the bus is open; NULL: none. */
+struct bus_login {
+	const char *url; /* nats://HOST:PORT, tls://HOST:PORT; several with commas between them */
+	const char *user, *password, *token;
+	const char *credentials_file; /* a JWT and its seed */
+	const char *nkey_public, *nkey_seed_file;
+	const char *ca_file; /* of the broker's certificate; NULL: the system's */
+	const char *certificate_file, *key_file; /* of this client */
+	bool insecure;				 /* nats:// to other hosts is allowed */
+};
 
 /* Borrowed: valid during the handler's call. */
 struct bus_message {
@@ -43,6 +55,7 @@ struct bus_stats {
 	uint64_t dropped;	 /* for a full queue */
 	uint64_t unheard;	 /* without a subscriber */
 	uint64_t timeouts;
+	uint64_t reconnects;
 	size_t pending_cnt, pending_bytes;
 };
 
@@ -52,6 +65,17 @@ struct bus_stats {
  */
 _must_check_ int bus_open(const char *url, void (*wake)(void *arg), void *wake_arg,
 			  struct bus **ret);
+
+/*
+ * The same over a broker. Returns at once and connects in the background; what is published before
+ * waits. unheard is not known then. Returns 0, or -errno with a line in err: -ENOPKG (libnats is
+ * not installed), -EPERM (plain text to another host), -EINVAL (url), -ENOMEM.
+ */
+_must_check_ int bus_connect(const struct bus_login *login, void (*wake)(void *arg), void *wake_arg,
+			     struct bus **ret, struct err *err);
+
+/* Whether the broker answers; else a line about the latest attempt in why, "" before the first. */
+bool bus_is_connected(struct bus *bus, char *why, size_t size);
 
 /* Frees it with all subscriptions; pending messages are lost. Returns NULL. */
 struct bus *bus_close(struct bus *bus);
@@ -87,4 +111,4 @@ _must_check_ int bus_reply(struct bus *bus, const struct bus_message *message, c
  */
 size_t bus_run(struct bus *bus, int64_t now_ns);
 
-struct bus_stats bus_stats(const struct bus *bus);
+struct bus_stats bus_stats(struct bus *bus);

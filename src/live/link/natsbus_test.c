@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contract of bus.h over a real nats-server, and what only a broker has: it goes away and comes
+ * back, it refuses. Skipped where no nats-server is found.
+ */
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/subprocess.h"
+#include "host/process/test_tree.h"
+#include "live/link/broker.h"
+#include "live/link/bus.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define WAIT_NS (20 * NSEC_PER_SEC)
+
+static struct {
+	const char *dir;
+	unsigned port;
+	char url[64];
+	struct broker_setup setup;
+	struct broker broker;
+} f;
+
+struct log {
+	char text[256];
+	unsigned calls;
+	uint64_t next; /* of a sequence */
+	bool disordered;
+	size_t len; /* of the latest message */
+};
+
+static void record(void *arg, const struct bus_message *message)
+{
+	struct log *log = arg;
+	size_t at = strlen(log->text);
+
+	log->calls++;
+	log->len = message->len;
+	if (message->len < 32)
+		(void)snprintf(log->text + at, sizeof(log->text) - at, "%.*s;", (int)message->len,
+			       (const char *)message->data);
+}
+
+static void take_next(void *arg, const struct bus_message *message)
+{
+	struct log *log = arg;
+	uint64_t number;
+
+	assert_int_equal(message->len, sizeof(number));
+	memcpy(&number, message->data, sizeof(number));
+	log->disordered |= number < log->next;
+	log->next = number + 1;
+	log->calls++;
+}
+
+static void record_answer(void *arg, const struct bus_message *message)
+{
+	if (message != NULL)
+		record(arg, message);
+	else
+		((struct log *)arg)->calls += 100;
+}
+
+static void answer_pong(void *arg, const struct bus_message *message)
+{
+	assert_int_equal(bus_reply(arg, message, "pong", 4), 0);
+}
+
+/* A port that nobody uses now. */
+static unsigned free_port(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	(void)close(fd);
+	return ntohs(address.sin_port);
+}
+
+static void start_broker(void)
+{
+	struct err err = { "" };
+
+	if (broker_start(&f.setup, &f.broker, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+static int open_all(void **state)
+{
+	if (make_root(state) < 0)
+		return -1;
+	f.dir = *state;
+	f.port = free_port();
+	(void)snprintf(f.url, sizeof(f.url), "nats://127.0.0.1:%u", f.port);
+	f.setup = (struct broker_setup){ .dir = f.dir,
+					 .address = "127.0.0.1",
+					 .port = f.port,
+					 .hub_password = "of-the-hub",
+					 .host_password = "of-hosts",
+					 .any_version = true };
+	start_broker();
+	return 0;
+}
+
+static int close_all(void **state)
+{
+	broker_stop(&f.broker);
+	return remove_root(state);
+}
+
+static struct bus *connect_as(const char *user, const char *password)
+{
+	const struct bus_login login = { .url = f.url, .user = user, .password = password };
+	struct err err = { "" };
+	struct bus *bus;
+
+	if (bus_connect(&login, NULL, NULL, &bus, &err) < 0)
+		fail_msg("%s", err.text);
+	return bus;
+}
+
+static struct bus *connect_hub(void)
+{
+	struct bus *bus = connect_as(BROKER_HUB, "of-the-hub");
+	char why[256];
+
+	for (int64_t until_ns = clock_mono_ns() + WAIT_NS;
+	     !bus_is_connected(bus, why, sizeof(why)) && clock_mono_ns() < until_ns;)
+		(void)usleep(1000);
+	assert_true(bus_is_connected(bus, why, sizeof(why)));
+	return bus;
+}
+
+/* Runs the buses until *calls reaches expected. Time counts, so that requests can end. */
+static void run_until(struct bus *a, struct bus *b, const unsigned *calls, unsigned expected)
+{
+	for (int64_t until_ns = clock_mono_ns() + WAIT_NS;
+	     *calls < expected && clock_mono_ns() < until_ns;) {
+		if (bus_run(a, clock_mono_ns()) + (b != NULL ? bus_run(b, clock_mono_ns()) : 0) ==
+		    0)
+			(void)usleep(1000);
+	}
+	assert_int_equal(*calls, expected);
+}
+
+/* For what is not to come: so long that it would have come. */
+static void run_for(struct bus *a, struct bus *b, int64_t time_ns)
+{
+	for (int64_t until_ns = clock_mono_ns() + time_ns; clock_mono_ns() < until_ns;) {
+		(void)bus_run(a, clock_mono_ns());
+		(void)bus_run(b, clock_mono_ns());
+		(void)usleep(1000);
+	}
+}
+
+static void messages_arrive_in_order_from_run_only(void **state)
+{
+	struct bus *from = connect_hub(), *to = connect_hub();
+	struct log log = { .calls = 0 };
+
+	(void)state;
+	assert_int_equal(bus_sub(to, "a.b", take_next, &log, NULL), 0);
+	(void)usleep(200000); /* the subscription is at the broker */
+	for (uint64_t i = 0; i < 100000; i++) {
+		while (bus_pub(from, "a.b", &i, sizeof(i)) == -ENOBUFS)
+			(void)bus_run(to, clock_mono_ns());
+		if (i % 1000 == 0)
+			(void)bus_run(to, clock_mono_ns());
+	}
+	for (int64_t until_ns = clock_mono_ns() + WAIT_NS;
+	     log.next < 100000 && clock_mono_ns() < until_ns;)
+		(void)bus_run(to, clock_mono_ns());
+	assert_false(log.disordered);
+	assert_int_equal(log.next, 100000);
+	/* Each came or was counted as dropped. */
+	assert_int_equal(log.calls + bus_stats(to).dropped, 100000);
+	(void)bus_close(from);
+	(void)bus_close(to);
+}
+
+static void patterns_are_exact_or_end_in_a_tail_and_may_overlap(void **state)
+{
+	struct bus *bus = connect_hub();
+	struct log exact = { .calls = 0 }, tail = { .calls = 0 };
+
+	(void)state;
+	assert_int_equal(bus_sub(bus, "a.b", record, &exact, NULL), 0);
+	assert_int_equal(bus_sub(bus, "a.>", record, &tail, NULL), 0);
+	(void)usleep(200000);
+	assert_int_equal(bus_pub(bus, "a.b", "1", 1), 0);
+	assert_int_equal(bus_pub(bus, "a.b.c", "2", 1), 0);
+	assert_int_equal(bus_pub(bus, "ab.c", "3", 1), 0);
+	run_until(bus, NULL, &tail.calls, 2);
+	run_until(bus, NULL, &exact.calls, 1);
+	assert_string_equal(exact.text, "1;");
+	assert_string_equal(tail.text, "1;2;");
+	assert_int_equal(bus_pub(bus, "a.*", "x", 1), -EINVAL);
+	(void)bus_close(bus);
+}
+
+static void a_large_message_comes_whole_and_a_larger_one_is_refused(void **state)
+{
+	static char large[BUS_MESSAGE_MAX + 1];
+	struct bus *bus = connect_hub();
+	struct log log = { .calls = 0 };
+
+	(void)state;
+	assert_int_equal(bus_sub(bus, "a", record, &log, NULL), 0);
+	(void)usleep(200000);
+	assert_int_equal(bus_pub(bus, "a", large, BUS_MESSAGE_MAX), 0);
+	run_until(bus, NULL, &log.calls, 1);
+	assert_int_equal(log.len, BUS_MESSAGE_MAX);
+	assert_int_equal(bus_pub(bus, "a", large, sizeof(large)), -EMSGSIZE);
+	(void)bus_close(bus);
+}
+
+static void a_request_gets_its_answer_or_ends(void **state)
+{
+	struct bus *asks = connect_hub(), *answers = connect_hub();
+	struct log log = { .calls = 0 };
+
+	(void)state;
+	assert_int_equal(bus_sub(answers, "ask", answer_pong, answers, NULL), 0);
+	(void)usleep(200000);
+	assert_int_equal(
+		bus_req(asks, "ask", "ping", 4, clock_mono_ns() + WAIT_NS, record_answer, &log), 0);
+	run_until(asks, answers, &log.calls, 1);
+	assert_string_equal(log.text, "pong;");
+	assert_int_equal(bus_req(asks, "nobody", "ping", 4, clock_mono_ns() + NSEC_PER_SEC / 5,
+				 record_answer, &log),
+			 0);
+	run_until(asks, answers, &log.calls, 101);
+	(void)bus_close(asks);
+	(void)bus_close(answers);
+}
+
+static void a_broker_that_comes_back_is_found_again(void **state)
+{
+	struct bus *from = connect_hub(), *to = connect_hub();
+	struct log log = { .calls = 0 };
+	unsigned tries = 0;
+
+	(void)state;
+	assert_int_equal(bus_sub(to, "a", record, &log, NULL), 0);
+	(void)usleep(200000);
+	assert_int_equal(subprocess_signal(f.broker.pid, SIGKILL), 0);
+	while (broker_lives(&f.broker))
+		(void)usleep(1000);
+	for (int i = 0; i < 20000; i++) /* nothing blocks; what does not fit is counted */
+		(void)bus_pub(from, "b", "x", 1);
+	start_broker();
+	/* A message may be lost with the old connection: at most once is the contract. */
+	for (int64_t until_ns = clock_mono_ns() + WAIT_NS;
+	     log.calls == 0 && clock_mono_ns() < until_ns; tries++) {
+		(void)bus_pub(from, "a", "again", 5);
+		run_for(from, to, NSEC_PER_SEC / 10);
+	}
+	assert_true(log.calls > 0);
+	assert_true(log.calls <= tries);
+	assert_true(bus_stats(to).reconnects >= 1);
+	(void)bus_close(from);
+	(void)bus_close(to);
+}
+
+static void assert_never_connects(struct bus *bus, const char *expected)
+{
+	char why[256] = "";
+
+	for (int64_t until_ns = clock_mono_ns() + WAIT_NS;
+	     why[0] == '\0' && clock_mono_ns() < until_ns;) {
+		assert_false(bus_is_connected(bus, why, sizeof(why)));
+		(void)usleep(1000);
+	}
+	if (strcasestr(why, expected) == NULL)
+		fail_msg("expected \"%s\" in \"%s\"", expected, why);
+	(void)bus_close(bus);
+}
+
+static void who_is_refused_is_told_why(void **state)
+{
+	(void)state;
+	assert_never_connects(connect_as(BROKER_HUB, "wrong"), "authorization");
+	assert_never_connects(connect_as(BROKER_HOST, "of-the-hub"), "authorization");
+	assert_never_connects(connect_as(NULL, NULL), "authorization");
+	broker_stop(&f.broker);
+	assert_never_connects(connect_as(BROKER_HUB, "of-the-hub"), f.url);
+}
+
+static void a_host_says_only_what_hosts_may_say(void **state)
+{
+	static const struct {
+		const char *subject;
+		bool allowed;
+	} cells[] = {
+		{ "pt.v1.job.up.n1", true },	{ "pt.v1.other.up.n1", true },
+		{ "pt.v1.job.down", false },	{ "pt.v1.job.to.n1", false },
+		{ "pt.v1.job.up.n1.x", false }, { "pt.v1.job.up", false },
+		{ "pt.v2.job.up.n1", false },	{ "anything", false },
+	};
+	struct bus *hub = connect_hub(), *host = connect_as(BROKER_HOST, "of-hosts");
+	struct log heard[ARRAY_SIZE(cells)] = { { .calls = 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cells); i++)
+		assert_int_equal(bus_sub(hub, cells[i].subject, record, &heard[i], NULL), 0);
+	(void)usleep(200000);
+	for (size_t i = 0; i < ARRAY_SIZE(cells); i++)
+		assert_int_equal(bus_pub(host, cells[i].subject, "x", 1), 0);
+	run_for(hub, host, NSEC_PER_SEC);
+	for (size_t i = 0; i < ARRAY_SIZE(cells); i++)
+		assert_int_equal(heard[i].calls, cells[i].allowed);
+	(void)bus_close(hub);
+	(void)bus_close(host);
+}
+
+static void a_host_hears_only_what_the_hub_says(void **state)
+{
+	static const struct {
+		const char *subject, *pattern;
+		bool allowed;
+	} cells[] = {
+		{ "pt.v1.job.down", "pt.v1.job.down", true },
+		{ "pt.v1.job.to.n1", "pt.v1.job.to.n1", true },
+		{ "pt.v1.job.up.n2", "pt.v1.job.up.n2", false },
+		{ "pt.v1.job.up.n3", "pt.v1.job.up.>", false },
+		{ "else", "else", false },
+	};
+	struct bus *hub = connect_hub(), *host = connect_as(BROKER_HOST, "of-hosts");
+	struct log heard[ARRAY_SIZE(cells)] = { { .calls = 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cells); i++)
+		assert_int_equal(bus_sub(host, cells[i].pattern, record, &heard[i], NULL), 0);
+	(void)usleep(300000);
+	for (size_t i = 0; i < ARRAY_SIZE(cells); i++)
+		assert_int_equal(bus_pub(hub, cells[i].subject, "x", 1), 0);
+	run_for(hub, host, NSEC_PER_SEC);
+	for (size_t i = 0; i < ARRAY_SIZE(cells); i++)
+		assert_int_equal(heard[i].calls, cells[i].allowed);
+	(void)bus_close(hub);
+	(void)bus_close(host);
+}
+
+static void a_port_in_use_is_told(void **state)
+{
+	struct broker second;
+	struct err err = { "" };
+
+	(void)state;
+	assert_int_equal(broker_start(&f.setup, &second, &err), -EADDRINUSE);
+	assert_non_null(strstr(err.text, "in use"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(messages_arrive_in_order_from_run_only),
+		TEST(patterns_are_exact_or_end_in_a_tail_and_may_overlap),
+		TEST(a_large_message_comes_whole_and_a_larger_one_is_refused),
+		TEST(a_request_gets_its_answer_or_ends),
+		TEST(a_broker_that_comes_back_is_found_again),
+		TEST(who_is_refused_is_told_why),
+		TEST(a_host_says_only_what_hosts_may_say),
+		TEST(a_host_hears_only_what_the_hub_says),
+		TEST(a_port_in_use_is_told),
+	};
+	char version[32], path[4096];
+	struct err err = { "" };
+
+	if (broker_find(version, path, sizeof(path), &err) < 0) {
+		(void)fprintf(stderr, "skipped: %s\n", err.text);
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
