@@ -70,8 +70,7 @@ struct hub {
 	struct lives lives;
 	struct history history;
 	struct pacelog pacelog;
-	bool led;		   /* by the hub of another host */
-	bool ending;		   /* the job was asked to end */
+	bool led, ending;	   /* by the hub of another host; the job was asked to end */
 	int64_t last_mark_ns;	   /* of all workers, until then */
 	uint64_t hang_step;	   /* after the latest hang report; 0: none */
 	int64_t hang_ns;	   /* of that report */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "live/link/natslibrary.h"
+#include "live/link/natslogin.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -161,38 +162,6 @@ static void wait_asked(struct natslink *link, int64_t wait_ms)
 
 /* --- the connection; the thread's --- */
 
-static natsStatus set_identity(const struct natslink *link, natsOptions *options)
-{
-	const struct bus_login *login = &link->login;
-	natsStatus status = NATS_OK;
-
-	if (login->user != NULL)
-		status = link->nats.set_user_info(options, login->user, login->password);
-	if (status == NATS_OK && login->token != NULL)
-		status = link->nats.set_token(options, login->token);
-	if (status == NATS_OK && login->credentials_file != NULL)
-		status = link->nats.set_credentials(options, login->credentials_file, NULL);
-	if (status == NATS_OK && login->nkey_seed_file != NULL)
-		status = link->nats.set_nkey(options, login->nkey_public, login->nkey_seed_file);
-	return status;
-}
-
-static natsStatus set_tls(const struct natslink *link, natsOptions *options)
-{
-	const struct bus_login *login = &link->login;
-	natsStatus status = NATS_OK;
-
-	if (strncmp(login->url, "tls://", 6) != 0)
-		return NATS_OK;
-	status = link->nats.set_secure(options, true);
-	if (status == NATS_OK && login->ca_file != NULL)
-		status = link->nats.load_ca(options, login->ca_file);
-	if (status == NATS_OK && login->certificate_file != NULL)
-		status = link->nats.load_certificate(options, login->certificate_file,
-						     login->key_file);
-	return status;
-}
-
 static natsStatus set_all(struct natslink *link, natsOptions *options)
 {
 	natsStatus status = link->nats.set_url(options, link->login.url);
@@ -200,9 +169,7 @@ static natsStatus set_all(struct natslink *link, natsOptions *options)
 	if (status == NATS_OK)
 		status = link->nats.set_name(options, "perftracker");
 	if (status == NATS_OK)
-		status = set_identity(link, options);
-	if (status == NATS_OK)
-		status = set_tls(link, options);
+		status = natslogin_apply(&link->login, &link->nats, options);
 	if (status == NATS_OK)
 		status = link->nats.set_timeout(options, CONNECT_MS);
 	if (status == NATS_OK)
@@ -545,45 +512,6 @@ struct natslink_counts natslink_counts(struct natslink *link)
 	return ret;
 }
 
-/* The host of nats://[USER@]HOST:PORT, without brackets. */
-static void host_of(const char *url, char *ret, size_t size)
-{
-	const char *from = strstr(url, "://"), *at;
-	size_t len;
-
-	from = from == NULL ? url : from + 3;
-	at = strchr(from, '@');
-	if (at != NULL)
-		from = at + 1;
-	if (from[0] == '[')
-		len = strcspn(++from, "]");
-	else
-		len = strcspn(from, ":/");
-	(void)snprintf(ret, size, "%.*s", (int)len, from);
-}
-
-static bool is_loopback(const char *url)
-{
-	char host[256];
-
-	host_of(url, host, sizeof(host));
-	return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
-	       strcmp(host, "::1") == 0;
-}
-
-static int check_login(const struct bus_login *login, struct err *err)
-{
-	if (strncmp(login->url, "nats://", 7) != 0 && strncmp(login->url, "tls://", 6) != 0)
-		return err_set(err, EINVAL, "%s: expected nats://HOST:PORT or tls://HOST:PORT",
-			       login->url);
-	if (strncmp(login->url, "nats://", 7) == 0 && !login->insecure && !is_loopback(login->url))
-		return err_set(err, EPERM,
-			       "%s: without TLS everybody on the network can read and forge what "
-			       "hosts say: use tls:// or allow it with --insecure",
-			       login->url);
-	return 0;
-}
-
 static int start(struct natslink *link, struct err *err)
 {
 	pthread_condattr_t attributes;
@@ -602,7 +530,7 @@ int natslink_open(const struct bus_login *login, void (*wake)(void *arg), void *
 		  struct natslink **ret, struct err *err)
 {
 	struct natslink *link = calloc(1, sizeof(*link));
-	int r = link == NULL ? err_set(err, ENOMEM, "out of memory") : check_login(login, err);
+	int r = link == NULL ? err_set(err, ENOMEM, "out of memory") : natslogin_check(login, err);
 
 	if (r == 0)
 		r = natslibrary_open(&link->nats, err);

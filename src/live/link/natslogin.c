@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/link/natslogin.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The host of nats://[USER@]HOST:PORT, without brackets. */
+static void host_of(const char *url, char *ret, size_t size)
+{
+	const char *from = strstr(url, "://"), *at;
+	size_t len;
+
+	from = from == NULL ? url : from + 3;
+	at = strchr(from, '@');
+	if (at != NULL)
+		from = at + 1;
+	if (from[0] == '[')
+		len = strcspn(++from, "]");
+	else
+		len = strcspn(from, ":/");
+	(void)snprintf(ret, size, "%.*s", (int)len, from);
+}
+
+static bool is_loopback(const char *url)
+{
+	char host[256];
+
+	host_of(url, host, sizeof(host));
+	return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
+	       strcmp(host, "::1") == 0;
+}
+
+int natslogin_check(const struct bus_login *login, struct err *err)
+{
+	if (strncmp(login->url, "nats://", 7) != 0 && strncmp(login->url, "tls://", 6) != 0)
+		return err_set(err, EINVAL, "%s: expected nats://HOST:PORT or tls://HOST:PORT",
+			       login->url);
+	if (strncmp(login->url, "nats://", 7) == 0 && !login->insecure && !is_loopback(login->url))
+		return err_set(err, EPERM,
+			       "%s: without TLS everybody on the network can read and forge what "
+			       "hosts say: use tls:// or allow it with --insecure",
+			       login->url);
+	return 0;
+}
+
+static natsStatus set_identity(const struct bus_login *login, const struct natslibrary *nats,
+			       natsOptions *options)
+{
+	natsStatus status = NATS_OK;
+
+	if (login->user != NULL)
+		status = nats->set_user_info(options, login->user, login->password);
+	if (status == NATS_OK && login->token != NULL)
+		status = nats->set_token(options, login->token);
+	if (status == NATS_OK && login->credentials_file != NULL)
+		status = nats->set_credentials(options, login->credentials_file, NULL);
+	if (status == NATS_OK && login->nkey_seed_file != NULL)
+		status = nats->set_nkey(options, login->nkey_public, login->nkey_seed_file);
+	return status;
+}
+
+static natsStatus set_tls(const struct bus_login *login, const struct natslibrary *nats,
+			  natsOptions *options)
+{
+	natsStatus status = NATS_OK;
+
+	if (strncmp(login->url, "tls://", 6) != 0)
+		return NATS_OK;
+	status = nats->set_secure(options, true);
+	if (status == NATS_OK && login->ca_file != NULL)
+		status = nats->load_ca(options, login->ca_file);
+	if (status == NATS_OK && login->certificate_file != NULL)
+		status = nats->load_certificate(options, login->certificate_file, login->key_file);
+	return status;
+}
+
+natsStatus natslogin_apply(const struct bus_login *login, const struct natslibrary *nats,
+			   natsOptions *options)
+{
+	natsStatus status = set_identity(login, nats, options);
+
+	return status == NATS_OK ? set_tls(login, nats, options) : status;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a client shows who it is, and makes sure who the broker is. */
+#pragma once
+
+#include "live/link/bus.h"
+#include "live/link/natslibrary.h"
+
+/*
+ * Returns 0, -EINVAL (no url of a broker) or -EPERM (plain text to another host, which the login
+ * does not allow), with a line in err.
+ */
+_must_check_ int natslogin_check(const struct bus_login *login, struct err *err);
+
+/* Sets the options that the login asks for. */
+natsStatus natslogin_apply(const struct bus_login *login, const struct natslibrary *nats,
+			   natsOptions *options);
