@@ -27,6 +27,7 @@ struct run_args {
 	unsigned int color;	   /* enum output_color */
 	const char *job_name;	   /* NULL: from the command */
 	const char *config;
+	const char *hub; /* NULL: as the launcher says */
 	bool show_settings;
 };
 
@@ -243,6 +244,23 @@ static const struct option_row rows[] = {
 	  FIELD(metrics_xpu),
 	  .help = "also serve the metrics under xpu_timer's names, XPU_TIMER_*" },
 
+	{ .help = "Several hosts" },
+	{ .name = "hub",
+	  .argument = "HOST:PORT|none",
+	  OPTION_FIELD(struct run_args, hub),
+	  .help = "where the hub of all hosts of the job is; none: watch this host alone",
+	  .preset = "on the first host, as the launcher says: torchrun, Slurm, MPI, ...",
+	  .more = "The same command is started on every host, or for every rank. The daemon of the "
+		  "first one starts a nats-server as its child, which has to be on PATH, and the "
+		  "report appears there. --hub is also taken where no launcher says how many hosts "
+		  "there are; then the first one is that which has the address HOST." },
+	{ .name = "secret-file",
+	  .argument = "FILE",
+	  FIELD(secret_file),
+	  .help = "the secret of the job, the same on all hosts, without which nobody joins",
+	  .preset = "$PERFTRACKER_SECRET, else one from the job's id, with a warning" },
+	{ .name = "insecure", FIELD(insecure), .help = "hosts may talk without encryption" },
+
 	{ .help = "Settings" },
 	{ .name = "config",
 	  .argument = "FILE",
@@ -310,6 +328,22 @@ static struct run_args run_defaults(void)
 					       .budget_window_frac = 0.03 } };
 }
 
+static const char *from_environment(const char *name)
+{
+	return getenv(name);
+}
+
+/* Returns 0, or -EINVAL for what is neither an address nor "none". */
+static int find_place(const char *hub, char **words, struct place *ret)
+{
+	if (hub != NULL && strcmp(hub, "none") == 0) {
+		*ret = (struct place){ .members = 1, .launcher = "" };
+		return 0;
+	}
+	place_find(words, from_environment, ret);
+	return hub != NULL ? place_set_hub(ret, hub) : 0;
+}
+
 /* words: the command of the job. Returns an exit status. */
 static int run_job(const struct run_args *a, char **words)
 {
@@ -335,6 +369,11 @@ static int run_job(const struct run_args *a, char **words)
 			output_is_colored(a->color, STDOUT_FILENO);
 	runlog_open((enum runlog_format)a->log_format, isatty(STDERR_FILENO) == 1,
 		    output_is_colored(a->color, STDERR_FILENO));
+	if (find_place(a->hub, words, &options.place) < 0) {
+		str_done(&line);
+		return cmd_usage_error("run", "--hub: expected HOST:PORT or none, found %s",
+				       a->hub);
+	}
 	warn_of_gpu_samples(options.gpu_samples);
 	status = supervise(&options, words);
 	str_done(&line);

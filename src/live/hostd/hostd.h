@@ -38,5 +38,8 @@ _must_check_ int hostd_open(const struct hostd_setup *setup, struct hostd **ret,
 /* The pid of the job's command: its descendants are not contenders. */
 void hostd_set_job(struct hostd *hostd, uint32_t pid);
 
+/* No trace is being summarized. */
+bool hostd_is_idle(const struct hostd *hostd);
+
 /* Stops timers and closes descriptors; freed once the loop has run its close callbacks. */
 void hostd_close(struct hostd *hostd);

@@ -165,6 +165,11 @@ static struct summary *new_summary(const struct client *client, uint64_t order_i
 	return summary;
 }
 
+bool hostd_is_idle(const struct hostd *hostd)
+{
+	return hostd->summaries.cnt == 0;
+}
+
 void hostd_free_summary(struct summary *summary)
 {
 	if (summary->sidecar_fd >= 0)

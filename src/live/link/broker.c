@@ -260,10 +260,24 @@ bool broker_lives(struct broker *broker)
 	return broker->pid > 0;
 }
 
+/* Its configuration has the passwords. */
+static void remove_files(const struct broker *broker)
+{
+	char path[600];
+
+	if (broker->dir[0] == '\0')
+		return;
+	(void)snprintf(path, sizeof(path), "%s/nats-server.conf", broker->dir);
+	(void)unlink(path);
+	(void)snprintf(path, sizeof(path), "%s/nats-server.log", broker->dir);
+	(void)unlink(path);
+}
+
 void broker_stop(struct broker *broker)
 {
 	int64_t until_ns = clock_mono_ns() + STOP_NS;
 
+	remove_files(broker);
 	if (!broker_lives(broker))
 		return;
 	(void)subprocess_signal(broker->pid, SIGTERM);

@@ -40,6 +40,8 @@ _must_check_ int broker_start(const struct broker_setup *setup, struct broker *r
 
 /* Whether it runs. */
 bool broker_lives(struct broker *broker);
+
+/* Ends it and removes its files. Nothing happens where none was started. */
 void broker_stop(struct broker *broker);
 
 /*

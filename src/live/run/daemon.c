@@ -6,6 +6,7 @@
 #include "live/hostd/hostd.h"
 #include "live/hub/hub.h"
 #include "live/metrics/scrape.h"
+#include "live/run/hosts.h"
 #include "live/run/rundir.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ struct daemon {
 	struct bus *bus;
 	struct hostd *hostd;
 	struct hub *hub;
+	struct hosts *hosts;	      /* NULL: no other members of the job */
 	struct metrics_host *metrics; /* NULL: /metrics is off */
 	struct metrics_page *page;
 	bool job_ended;
@@ -59,6 +61,7 @@ static void run_bus(uv_async_t *wake)
 	struct daemon *daemon = wake->data;
 
 	(void)bus_run(daemon->bus, clock_mono_ns());
+	hosts_run(daemon->hosts, clock_mono_ns());
 }
 
 static void end_when_done(struct daemon *daemon, int64_t now_ns)
@@ -68,7 +71,10 @@ static void end_when_done(struct daemon *daemon, int64_t now_ns)
 		return;
 	if (!hub_idle(daemon->hub) && now_ns - daemon->ended_ns < LAST_PROFILE_NS)
 		return;
+	if (!hosts_may_finish(daemon->hosts, hostd_is_idle(daemon->hostd), now_ns))
+		return;
 	hub_finish(daemon->hub, &daemon->end);
+	hosts_finish(daemon->hosts);
 	/* Delivers the replies to clients that still wait for a profile. */
 	(void)bus_run(daemon->bus, now_ns);
 	close_all(daemon);
@@ -80,6 +86,7 @@ static void on_tick(uv_timer_t *tick)
 	int64_t now_ns = clock_mono_ns();
 
 	(void)bus_run(daemon->bus, now_ns);
+	hosts_tick(daemon->hosts, now_ns);
 	hub_tick(daemon->hub, now_ns);
 	metrics_page_tick(daemon->page, now_ns);
 	if (daemon->job_ended)
@@ -92,6 +99,7 @@ static void job_ends(struct daemon *daemon, int status, int signal)
 	daemon->ended_ns = clock_mono_ns();
 	daemon->end.exit_status = status;
 	daemon->end.signal = signal;
+	hosts_job_ended(daemon->hosts, &daemon->end, daemon->ended_ns);
 	(void)uv_poll_stop(&daemon->control);
 }
 
@@ -162,6 +170,21 @@ static void open_metrics(struct daemon *daemon)
 	log_line(LOG_WARNING, "event=metrics-off why=\"%s\"", err.text);
 }
 
+/* An error is logged; this host is watched alone. */
+static void open_hosts(struct daemon *daemon, const struct daemon_ready *ready)
+{
+	struct err err = { "" };
+	char dir[sizeof(ready->socket) + 8];
+
+	(void)snprintf(dir, sizeof(dir), "%s.hub", ready->socket);
+	if (rundir_private(dir, &err) < 0 ||
+	    hosts_open(daemon->options, daemon->bus, daemon->hub, dir, wake_loop, daemon,
+		       &daemon->hosts, &err) < 0)
+		log_line(LOG_WARNING,
+			 "event=no-hub members=%u why=\"%s\" effect=\"this host is watched alone\"",
+			 daemon->options->place.members, err.text);
+}
+
 static int open_parts(struct daemon *daemon, const struct daemon_ready *ready, struct err *err)
 {
 	struct hostd_setup setup = { .loop = &daemon->loop,
@@ -174,6 +197,8 @@ static int open_parts(struct daemon *daemon, const struct daemon_ready *ready, s
 		ret = hub_open(daemon->bus, daemon->options, &daemon->hub);
 	if (ret < 0)
 		return err_set(err, -ret, "out of memory");
+	if (daemon->options->place.members != 1)
+		open_hosts(daemon, ready);
 	open_metrics(daemon);
 	setup.metrics = daemon->metrics;
 	setup.bus = daemon->bus;
@@ -223,6 +248,7 @@ int daemon_run(const struct run_options *options, int control_fd)
 	start_handles(&daemon);
 	(void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
 	rundir_unlink(options->out_dir, ready.socket);
+	daemon.hosts = hosts_close(daemon.hosts);
 	daemon.page = metrics_page_close(daemon.page);
 	daemon.metrics = metrics_host_free(daemon.metrics);
 	daemon.hub = hub_close(daemon.hub);

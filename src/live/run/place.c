@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/run/place.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,27 @@ static void set_address(struct place *place, const char *address, const char *po
 		set_endpoint(place, address);
 	if (number(port) > 0)
 		place->port = (unsigned)number(port);
+}
+
+int place_set_hub(struct place *place, const char *hub)
+{
+	static const char scheme[] = "nats://";
+
+	if (strncmp(hub, scheme, strlen(scheme)) == 0)
+		hub += strlen(scheme);
+	place->address[0] = '\0';
+	place->port = 0;
+	set_endpoint(place, hub);
+	if (place->address[0] == '\0' || place->port == 0)
+		return -EINVAL;
+	if (place->members == 1) {
+		place->members = 0;
+		place->index = -1;
+	}
+	if (place->job[0] == '\0')
+		(void)snprintf(place->job, sizeof(place->job), "%.100s-%u", place->address,
+			       place->port);
+	return 0;
 }
 
 /* --- launchers --- */

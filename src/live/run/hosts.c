@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/run/hosts.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "live/cluster/cluster.h"
+#include "live/link/broker.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define OTHERS_END_NS (15 * NSEC_PER_SEC) /* members end one after the other */
+#define DELIVER_NS (30 * NSEC_PER_SEC)	  /* the last results of a follower */
+#define UNREACHED_NS (20 * NSEC_PER_SEC)  /* then a line says that the hub is not reached */
+#define OFFLINE_NS (5 * NSEC_PER_SEC)	  /* at the end nobody waits longer for a broker */
+#define SECRET_MAX 256u
+
+struct hosts {
+	const struct run_options *options;
+	struct hub *hub;
+	struct bus *net;
+	struct broker broker;
+	struct leader *leader; /* one of these two */
+	struct follower *follower;
+	char dir[160]; /* removed at the end */
+	char url[300], secret[SECRET_MAX], password[40], host[64], id[80];
+	int64_t opened_ns, online_ns,
+		ended_ns; /* online: the broker answered last; ended: 0: not */
+	bool told_unreached;
+};
+
+/* --- who leads --- */
+
+static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+	if (a == NULL || b == NULL || a->sa_family != b->sa_family)
+		return false;
+	if (a->sa_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	return a->sa_family == AF_INET6 &&
+	       memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+		      &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
+}
+
+static bool is_of_this_host(const struct addrinfo *found)
+{
+	struct ifaddrs *own = NULL;
+	bool ret = false;
+
+	if (getifaddrs(&own) != 0)
+		return false;
+	for (const struct addrinfo *a = found; a != NULL; a = a->ai_next) {
+		for (const struct ifaddrs *i = own; i != NULL && !ret; i = i->ifa_next)
+			ret = same_address(a->ai_addr, i->ifa_addr);
+	}
+	freeifaddrs(own);
+	return ret;
+}
+
+/* A rendezvous without numbers: the member on the host of its address is the first. */
+static bool has_address(const char *address)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct addrinfo *found = NULL;
+	bool ret;
+
+	if (address[0] == '\0' || getaddrinfo(address, NULL, &hints, &found) != 0)
+		return false;
+	ret = is_of_this_host(found);
+	freeaddrinfo(found);
+	return ret;
+}
+
+static bool leads(const struct place *place)
+{
+	return place->index == 0 || (place->index < 0 && has_address(place->address));
+}
+
+/* --- the secret --- */
+
+static int read_secret(const char *path, char ret[SECRET_MAX], struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, ret, SECRET_MAX - 1);
+	int error = errno;
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (len < 0)
+		return err_set(err, error, "%s: %s", path, strerror(error));
+	ret[len] = '\0';
+	ret[strcspn(ret, "\r\n")] = '\0';
+	return ret[0] != '\0' ? 0
+			      : err_set(err, EINVAL, "%s: expected a secret, found nothing", path);
+}
+
+static void hash(const char *what, const char *text, char ret[40])
+{
+	XXH3_state_t *state = XXH3_createState();
+	XXH128_hash_t value = { 0 };
+
+	if (state != NULL) {
+		(void)XXH3_128bits_reset(state);
+		(void)XXH3_128bits_update(state, what, strlen(what) + 1);
+		(void)XXH3_128bits_update(state, text, strlen(text));
+		value = XXH3_128bits_digest(state);
+		(void)XXH3_freeState(state);
+	}
+	(void)snprintf(ret, 40, "%016" PRIx64 "%016" PRIx64, value.high64, value.low64);
+}
+
+static int find_secret(struct hosts *hosts, struct err *err)
+{
+	const char *text = getenv("PERFTRACKER_SECRET"), *path = hosts->options->secret_file;
+	int ret = 0;
+
+	if (path != NULL) {
+		ret = read_secret(path, hosts->secret, err);
+	} else if (text != NULL && text[0] != '\0') {
+		(void)snprintf(hosts->secret, sizeof(hosts->secret), "%s", text);
+	} else {
+		(void)snprintf(hosts->secret, sizeof(hosts->secret), "%s",
+			       hosts->options->place.job);
+		log_line(LOG_WARNING,
+			 "event=weak-secret effect=\"whoever knows the job's id can join\" "
+			 "remedy=\"give all hosts the same PERFTRACKER_SECRET or --secret-file\"");
+	}
+	if (ret == 0)
+		hash("hosts", hosts->secret, hosts->password);
+	return ret;
+}
+
+/* --- begin --- */
+
+static int connect_bus(struct hosts *hosts, const char *user, const char *password,
+		       void (*wake)(void *arg), void *wake_arg, struct err *err)
+{
+	const struct bus_login login = { .url = hosts->url,
+					 .user = user,
+					 .password = password,
+					 .insecure = hosts->options->insecure };
+
+	return bus_connect(&login, wake, wake_arg, &hosts->net, err);
+}
+
+static struct cluster_setup setup_of(const struct hosts *hosts, struct bus *local)
+{
+	const struct place *place = &hosts->options->place;
+
+	return (struct cluster_setup){ .local = local,
+				       .net = hosts->net,
+				       .job = place->job,
+				       .id = hosts->id,
+				       .host = hosts->host,
+				       .out_dir = hosts->options->out_dir,
+				       .node_rank = (uint32_t)MAX(place->index, 0) };
+}
+
+static int lead(struct hosts *hosts, struct bus *local, void (*wake)(void *arg), void *wake_arg,
+		struct err *err)
+{
+	const struct place *place = &hosts->options->place;
+	char password[40];
+	struct broker_setup broker = { .dir = hosts->dir,
+				       .address = "0.0.0.0",
+				       .port = place->port,
+				       .hub_password = password,
+				       .host_password = hosts->password };
+	struct cluster_setup setup;
+	uint64_t random[2] = { 0 };
+	int ret;
+
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return err_set(err, errno, "random numbers: %s", strerror(errno));
+	(void)snprintf(password, sizeof(password), "%016" PRIx64 "%016" PRIx64, random[0],
+		       random[1]);
+	(void)snprintf(hosts->url, sizeof(hosts->url), "nats://127.0.0.1:%u", place->port);
+	ret = broker_start(&broker, &hosts->broker, err);
+	if (ret == 0)
+		ret = connect_bus(hosts, BROKER_HUB, password, wake, wake_arg, err);
+	if (ret < 0)
+		return ret;
+	setup = setup_of(hosts, local);
+	if (leader_open(&setup, &hosts->leader) < 0)
+		return err_set(err, ENOMEM, "out of memory");
+	log_line(LOG_INFO, "event=hub members=%u job=\"%s\" listens=\"%s:%u\" launcher=\"%s\"",
+		 place->members, place->job, place->address, place->port, place->launcher);
+	return 0;
+}
+
+static int follow(struct hosts *hosts, struct bus *local, void (*wake)(void *arg), void *wake_arg,
+		  struct err *err)
+{
+	const struct place *place = &hosts->options->place;
+	bool is_v6 = strchr(place->address, ':') != NULL;
+	struct cluster_setup setup;
+	int ret;
+
+	if (place->address[0] == '\0')
+		return err_set(err, EDESTADDRREQ,
+			       "the address of the first of %u hosts is not known: --hub HOST:PORT",
+			       place->members);
+	(void)snprintf(hosts->url, sizeof(hosts->url), is_v6 ? "nats://[%s]:%u" : "nats://%s:%u",
+		       place->address, place->port);
+	ret = connect_bus(hosts, BROKER_HOST, hosts->password, wake, wake_arg, err);
+	if (ret < 0)
+		return ret;
+	setup = setup_of(hosts, local);
+	if (follower_open(&setup, &hosts->follower) < 0)
+		return err_set(err, ENOMEM, "out of memory");
+	log_line(LOG_INFO, "event=member index=%d members=%u job=\"%s\" hub=\"%s\" launcher=\"%s\"",
+		 place->index, place->members, place->job, hosts->url, place->launcher);
+	return 0;
+}
+
+/* A second first member, as with a rendezvous without numbers on one host, follows. */
+static int join(struct hosts *hosts, struct bus *local, void (*wake)(void *arg), void *wake_arg,
+		struct err *err)
+{
+	int ret = -EADDRINUSE;
+
+	if (leads(&hosts->options->place))
+		ret = lead(hosts, local, wake, wake_arg, err);
+	if (ret == -EADDRINUSE)
+		ret = follow(hosts, local, wake, wake_arg, err);
+	return ret;
+}
+
+int hosts_open(const struct run_options *options, struct bus *local, struct hub *hub,
+	       const char *dir, void (*wake)(void *arg), void *wake_arg, struct hosts **ret,
+	       struct err *err)
+{
+	struct hosts *hosts;
+	int r;
+
+	*ret = NULL;
+	if (options->place.members == 1)
+		return 0;
+	hosts = calloc(1, sizeof(*hosts));
+	if (hosts == NULL)
+		return err_set(err, ENOMEM, "out of memory");
+	hosts->options = options;
+	hosts->hub = hub;
+	hosts->opened_ns = clock_mono_ns();
+	(void)snprintf(hosts->dir, sizeof(hosts->dir), "%s", dir);
+	if (gethostname(hosts->host, sizeof(hosts->host) - 1) != 0)
+		(void)snprintf(hosts->host, sizeof(hosts->host), "unknown");
+	if (options->place.index >= 0)
+		(void)snprintf(hosts->id, sizeof(hosts->id), "n%d", options->place.index);
+	else
+		(void)snprintf(hosts->id, sizeof(hosts->id), "%s-%d", hosts->host, (int)getpid());
+	r = find_secret(hosts, err);
+	if (r == 0)
+		r = join(hosts, local, wake, wake_arg, err);
+	if (r < 0) {
+		(void)hosts_close(hosts);
+		return r;
+	}
+	*ret = hosts;
+	return 0;
+}
+
+struct hosts *hosts_close(struct hosts *hosts)
+{
+	if (hosts == NULL)
+		return NULL;
+	hosts->leader = leader_close(hosts->leader);
+	hosts->follower = follower_close(hosts->follower);
+	hosts->net = bus_close(hosts->net);
+	broker_stop(&hosts->broker);
+	(void)rmdir(hosts->dir);
+	free(hosts);
+	return NULL;
+}
+
+/* --- while the job runs --- */
+
+void hosts_run(struct hosts *hosts, int64_t now_ns)
+{
+	if (hosts != NULL)
+		(void)bus_run(hosts->net, now_ns);
+}
+
+static void mind_broker(struct hosts *hosts, int64_t now_ns)
+{
+	char why[256];
+
+	if (bus_is_connected(hosts->net, why, sizeof(why))) {
+		hosts->online_ns = now_ns;
+		hosts->told_unreached = false;
+		return;
+	}
+	if (hosts->told_unreached ||
+	    now_ns - MAX(hosts->opened_ns, hosts->online_ns) < UNREACHED_NS)
+		return;
+	hosts->told_unreached = true;
+	log_line(
+		LOG_WARNING,
+		"event=hub-not-reached why=\"%s\" effect=\"this host is watched alone until it is\"",
+		why[0] != '\0' ? why : hosts->url);
+}
+
+void hosts_tick(struct hosts *hosts, int64_t now_ns)
+{
+	if (hosts == NULL)
+		return;
+	hosts_run(hosts, now_ns);
+	mind_broker(hosts, now_ns);
+	if (hosts->leader != NULL) {
+		leader_tick(hosts->leader, now_ns);
+		return;
+	}
+	follower_tick(hosts->follower, now_ns);
+	hub_follow(hosts->hub, follower_is_led(hosts->follower));
+}
+
+/* --- end --- */
+
+void hosts_job_ended(struct hosts *hosts, const struct job_end *end, int64_t now_ns)
+{
+	if (hosts == NULL)
+		return;
+	hosts->ended_ns = now_ns;
+	if (hosts->follower != NULL)
+		follower_end(hosts->follower, end);
+}
+
+bool hosts_may_finish(struct hosts *hosts, bool idle, int64_t now_ns)
+{
+	if (hosts == NULL)
+		return true;
+	if (hosts->leader != NULL)
+		return leader_running(hosts->leader) == 0 ||
+		       now_ns - hosts->ended_ns > OTHERS_END_NS;
+	return (idle && follower_is_done(hosts->follower)) ||
+	       now_ns - hosts->ended_ns > DELIVER_NS || now_ns - hosts->online_ns > OFFLINE_NS;
+}
+
+void hosts_finish(struct hosts *hosts)
+{
+	if (hosts == NULL)
+		return;
+	if (hosts->leader != NULL) {
+		leader_end(hosts->leader);
+		return;
+	}
+	if (follower_is_led(hosts->follower) && !hosts->options->quiet)
+		log_line(LOG_INFO, "event=finished reports=\"%s:%s\"",
+			 follower_leader(hosts->follower), follower_out(hosts->follower));
+}
