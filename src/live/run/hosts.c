@@ -34,7 +34,7 @@ struct hosts {
 	struct leader *leader; /* one of these two */
 	struct follower *follower;
 	char dir[160]; /* removed at the end */
-	char url[300], secret[SECRET_MAX], password[40], host[64], id[80];
+	char url[300], secret[SECRET_MAX], password[40], hub_password[40], host[64], id[80];
 	int64_t opened_ns, online_ns,
 		ended_ns; /* online: the broker answered last; ended: 0: not */
 	bool told_unreached;
@@ -172,11 +172,10 @@ static int lead(struct hosts *hosts, struct bus *local, void (*wake)(void *arg),
 		struct err *err)
 {
 	const struct place *place = &hosts->options->place;
-	char password[40];
 	struct broker_setup broker = { .dir = hosts->dir,
 				       .address = "0.0.0.0",
 				       .port = place->port,
-				       .hub_password = password,
+				       .hub_password = hosts->hub_password,
 				       .host_password = hosts->password };
 	struct cluster_setup setup;
 	uint64_t random[2] = { 0 };
@@ -184,12 +183,12 @@ static int lead(struct hosts *hosts, struct bus *local, void (*wake)(void *arg),
 
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return err_set(err, errno, "random numbers: %s", strerror(errno));
-	(void)snprintf(password, sizeof(password), "%016" PRIx64 "%016" PRIx64, random[0],
-		       random[1]);
+	(void)snprintf(hosts->hub_password, sizeof(hosts->hub_password),
+		       "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
 	(void)snprintf(hosts->url, sizeof(hosts->url), "nats://127.0.0.1:%u", place->port);
 	ret = broker_start(&broker, &hosts->broker, err);
 	if (ret == 0)
-		ret = connect_bus(hosts, BROKER_HUB, password, wake, wake_arg, err);
+		ret = connect_bus(hosts, BROKER_HUB, hosts->hub_password, wake, wake_arg, err);
 	if (ret < 0)
 		return ret;
 	setup = setup_of(hosts, local);
