@@ -34,6 +34,7 @@ struct bus_login {
 	const char *nkey_public, *nkey_seed_file;
 	const char *ca_file; /* of the broker's certificate; NULL: the system's */
 	const char *certificate_file, *key_file; /* of this client */
+	const char *broker_name;		 /* in its certificate; NULL: the host of url */
 	bool insecure;				 /* nats:// to other hosts is allowed */
 };
 

@@ -9,6 +9,7 @@
 #include "host/process/test_tree.h"
 #include "live/link/broker.h"
 #include "live/link/bus.h"
+#include "live/link/jobcert.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -374,6 +375,55 @@ static void a_host_hears_only_what_the_hub_says(void **state)
 	(void)bus_close(host);
 }
 
+static void make_certificates(const char *secret, char certificate[256], char key[256])
+{
+	struct err err = { "" };
+
+	(void)snprintf(certificate, 256, "%s/%s.crt", f.dir, secret);
+	(void)snprintf(key, 256, "%s/%s.key", f.dir, secret);
+	assert_int_equal(jobcert_write(secret, certificate, key, &err), 0);
+}
+
+static struct bus *connect_tls(const char *ca_file, const char *broker_name)
+{
+	const struct bus_login login = { .url = f.url,
+					 .user = BROKER_HUB,
+					 .password = "of-the-hub",
+					 .ca_file = ca_file,
+					 .broker_name = broker_name };
+	struct err err = { "" };
+	struct bus *bus;
+
+	assert_int_equal(bus_connect(&login, NULL, NULL, &bus, &err), 0);
+	return bus;
+}
+
+static void only_a_broker_with_the_certificate_of_the_secret_is_trusted(void **state)
+{
+	char certificate[256], key[256], other[256], other_key[256], why[256];
+	struct bus *bus;
+
+	(void)state;
+	broker_stop(&f.broker);
+	make_certificates("right", certificate, key);
+	make_certificates("wrong", other, other_key);
+	f.setup.certificate_file = certificate;
+	f.setup.key_file = key;
+	start_broker();
+	(void)snprintf(f.url, sizeof(f.url), "tls://127.0.0.1:%u", f.port);
+	bus = connect_tls(certificate, JOBCERT_NAME);
+	for (int64_t until_ns = clock_mono_ns() + WAIT_NS;
+	     !bus_is_connected(bus, why, sizeof(why)) && clock_mono_ns() < until_ns;)
+		(void)usleep(1000);
+	assert_true(bus_is_connected(bus, why, sizeof(why)));
+	(void)bus_close(bus);
+	assert_never_connects(connect_tls(other, JOBCERT_NAME), "certificate");
+	assert_never_connects(connect_tls(certificate, "other"), "mismatch");
+	assert_never_connects(connect_tls(NULL, JOBCERT_NAME), "certificate");
+	(void)snprintf(f.url, sizeof(f.url), "nats://127.0.0.1:%u", f.port);
+	assert_never_connects(connect_as(BROKER_HUB, "of-the-hub"), "secure");
+}
+
 static void a_port_in_use_is_told(void **state)
 {
 	struct broker second;
@@ -398,6 +448,7 @@ int main(void)
 		TEST(who_is_refused_is_told_why),
 		TEST(a_host_says_only_what_hosts_may_say),
 		TEST(a_host_hears_only_what_the_hub_says),
+		TEST(only_a_broker_with_the_certificate_of_the_secret_is_trusted),
 		TEST(a_port_in_use_is_told),
 	};
 	char version[32], path[4096];

@@ -33,6 +33,7 @@ int natslibrary_open(struct natslibrary *ret, struct err *err)
 		{ &ret->set_secure, "natsOptions_SetSecure" },
 		{ &ret->load_ca, "natsOptions_LoadCATrustedCertificates" },
 		{ &ret->load_certificate, "natsOptions_LoadCertificatesChain" },
+		{ &ret->expect_name, "natsOptions_SetExpectedHostname" },
 		{ &ret->set_timeout, "natsOptions_SetTimeout" },
 		{ &ret->set_max_reconnect, "natsOptions_SetMaxReconnect" },
 		{ &ret->set_reconnect_wait, "natsOptions_SetReconnectWait" },

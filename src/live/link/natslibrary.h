@@ -21,6 +21,7 @@ struct natslibrary {
 	__typeof__(natsOptions_SetSecure) *set_secure;
 	__typeof__(natsOptions_LoadCATrustedCertificates) *load_ca;
 	__typeof__(natsOptions_LoadCertificatesChain) *load_certificate;
+	__typeof__(natsOptions_SetExpectedHostname) *expect_name;
 	__typeof__(natsOptions_SetTimeout) *set_timeout;
 	__typeof__(natsOptions_SetMaxReconnect) *set_max_reconnect;
 	__typeof__(natsOptions_SetReconnectWait) *set_reconnect_wait;

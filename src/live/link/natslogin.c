@@ -72,6 +72,8 @@ static natsStatus set_tls(const struct bus_login *login, const struct natslibrar
 		status = nats->load_ca(options, login->ca_file);
 	if (status == NATS_OK && login->certificate_file != NULL)
 		status = nats->load_certificate(options, login->certificate_file, login->key_file);
+	if (status == NATS_OK && login->broker_name != NULL)
+		status = nats->expect_name(options, login->broker_name);
 	return status;
 }
 

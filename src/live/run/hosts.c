@@ -2,10 +2,10 @@
 #include "live/run/hosts.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "live/cluster/cluster.h"
 #include "live/link/broker.h"
+#include "live/link/jobcert.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,7 +18,6 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #define OTHERS_END_NS (15 * NSEC_PER_SEC) /* members end one after the other */
 #define DELIVER_NS (30 * NSEC_PER_SEC)	  /* the last results of a follower */
@@ -33,8 +32,8 @@ struct hosts {
 	struct broker broker;
 	struct leader *leader; /* one of these two */
 	struct follower *follower;
-	char dir[160]; /* removed at the end */
-	char url[300], secret[SECRET_MAX], password[40], hub_password[40], host[64], id[80];
+	char dir[160], certificate[176], key[176]; /* removed at the end */
+	char url[300], secret[SECRET_MAX], password[65], hub_password[40], host[64], id[80];
 	int64_t opened_ns, online_ns,
 		ended_ns; /* online: the broker answered last; ended: 0: not */
 	bool told_unreached;
@@ -106,26 +105,15 @@ static int read_secret(const char *path, char ret[SECRET_MAX], struct err *err)
 			      : err_set(err, EINVAL, "%s: expected a secret, found nothing", path);
 }
 
-static void hash(const char *what, const char *text, char ret[40])
-{
-	XXH3_state_t *state = XXH3_createState();
-	XXH128_hash_t value = { 0 };
-
-	if (state != NULL) {
-		(void)XXH3_128bits_reset(state);
-		(void)XXH3_128bits_update(state, what, strlen(what) + 1);
-		(void)XXH3_128bits_update(state, text, strlen(text));
-		value = XXH3_128bits_digest(state);
-		(void)XXH3_freeState(state);
-	}
-	(void)snprintf(ret, 40, "%016" PRIx64 "%016" PRIx64, value.high64, value.low64);
-}
-
 static int find_secret(struct hosts *hosts, struct err *err)
 {
 	const char *text = getenv("PERFTRACKER_SECRET"), *path = hosts->options->secret_file;
 	int ret = 0;
 
+	if (hosts->options->insecure)
+		log_line(LOG_WARNING,
+			 "event=insecure effect=\"hosts talk without encryption: everybody "
+			 "on the network can read and forge what they say\"");
 	if (path != NULL) {
 		ret = read_secret(path, hosts->secret, err);
 	} else if (text != NULL && text[0] != '\0') {
@@ -138,11 +126,24 @@ static int find_secret(struct hosts *hosts, struct err *err)
 			 "remedy=\"give all hosts the same PERFTRACKER_SECRET or --secret-file\"");
 	}
 	if (ret == 0)
-		hash("hosts", hosts->secret, hosts->password);
+		ret = jobcert_password(hosts->secret, "perftracker hosts", hosts->password, err);
 	return ret;
 }
 
+/* The certificate of the job, and for the broker its key. */
+static int make_certificate(struct hosts *hosts, bool key_too, struct err *err)
+{
+	(void)snprintf(hosts->certificate, sizeof(hosts->certificate), "%s/job.crt", hosts->dir);
+	(void)snprintf(hosts->key, sizeof(hosts->key), "%s/job.key", hosts->dir);
+	return jobcert_write(hosts->secret, hosts->certificate, key_too ? hosts->key : NULL, err);
+}
+
 /* --- begin --- */
+
+static const char *scheme(const struct hosts *hosts)
+{
+	return hosts->options->insecure ? "nats://" : "tls://";
+}
 
 static int connect_bus(struct hosts *hosts, const char *user, const char *password,
 		       void (*wake)(void *arg), void *wake_arg, struct err *err)
@@ -150,6 +151,8 @@ static int connect_bus(struct hosts *hosts, const char *user, const char *passwo
 	const struct bus_login login = { .url = hosts->url,
 					 .user = user,
 					 .password = password,
+					 .ca_file = hosts->certificate,
+					 .broker_name = JOBCERT_NAME,
 					 .insecure = hosts->options->insecure };
 
 	return bus_connect(&login, wake, wake_arg, &hosts->net, err);
@@ -181,12 +184,19 @@ static int lead(struct hosts *hosts, struct bus *local, void (*wake)(void *arg),
 	uint64_t random[2] = { 0 };
 	int ret;
 
+	if (!hosts->options->insecure) {
+		broker.certificate_file = hosts->certificate;
+		broker.key_file = hosts->key;
+	}
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return err_set(err, errno, "random numbers: %s", strerror(errno));
 	(void)snprintf(hosts->hub_password, sizeof(hosts->hub_password),
 		       "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
-	(void)snprintf(hosts->url, sizeof(hosts->url), "nats://127.0.0.1:%u", place->port);
-	ret = broker_start(&broker, &hosts->broker, err);
+	(void)snprintf(hosts->url, sizeof(hosts->url), "%s127.0.0.1:%u", scheme(hosts),
+		       place->port);
+	ret = make_certificate(hosts, true, err);
+	if (ret == 0)
+		ret = broker_start(&broker, &hosts->broker, err);
 	if (ret == 0)
 		ret = connect_bus(hosts, BROKER_HUB, hosts->hub_password, wake, wake_arg, err);
 	if (ret < 0)
@@ -211,9 +221,11 @@ static int follow(struct hosts *hosts, struct bus *local, void (*wake)(void *arg
 		return err_set(err, EDESTADDRREQ,
 			       "the address of the first of %u hosts is not known: --hub HOST:PORT",
 			       place->members);
-	(void)snprintf(hosts->url, sizeof(hosts->url), is_v6 ? "nats://[%s]:%u" : "nats://%s:%u",
-		       place->address, place->port);
-	ret = connect_bus(hosts, BROKER_HOST, hosts->password, wake, wake_arg, err);
+	(void)snprintf(hosts->url, sizeof(hosts->url), is_v6 ? "%s[%s]:%u" : "%s%s:%u",
+		       scheme(hosts), place->address, place->port);
+	ret = make_certificate(hosts, false, err);
+	if (ret == 0)
+		ret = connect_bus(hosts, BROKER_HOST, hosts->password, wake, wake_arg, err);
 	if (ret < 0)
 		return ret;
 	setup = setup_of(hosts, local);
@@ -279,6 +291,8 @@ struct hosts *hosts_close(struct hosts *hosts)
 	hosts->follower = follower_close(hosts->follower);
 	hosts->net = bus_close(hosts->net);
 	broker_stop(&hosts->broker);
+	(void)unlink(hosts->certificate);
+	(void)unlink(hosts->key);
 	(void)rmdir(hosts->dir);
 	free(hosts);
 	return NULL;
