@@ -334,14 +334,14 @@ static const char *from_environment(const char *name)
 }
 
 /* Returns 0, or -EINVAL for what is neither an address nor "none". */
-static int find_place(const char *hub, char **words, struct place *ret)
+static int find_place(const char *hub, char **words, struct member *ret)
 {
 	if (hub != NULL && strcmp(hub, "none") == 0) {
-		*ret = (struct place){ .members = 1, .launcher = "" };
+		*ret = (struct member){ .members = 1, .launcher = "" };
 		return 0;
 	}
-	place_find(words, from_environment, ret);
-	return hub != NULL ? place_set_hub(ret, hub) : 0;
+	member_find(words, from_environment, ret);
+	return hub != NULL ? member_set_hub(ret, hub) : 0;
 }
 
 /* words: the command of the job. Returns an exit status. */
@@ -369,7 +369,7 @@ static int run_job(const struct run_args *a, char **words)
 			output_is_colored(a->color, STDOUT_FILENO);
 	runlog_open((enum runlog_format)a->log_format, isatty(STDERR_FILENO) == 1,
 		    output_is_colored(a->color, STDERR_FILENO));
-	if (find_place(a->hub, words, &options.place) < 0) {
+	if (find_place(a->hub, words, &options.member) < 0) {
 		str_done(&line);
 		return cmd_usage_error("run", "--hub: expected HOST:PORT or none, found %s",
 				       a->hub);

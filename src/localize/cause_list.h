@@ -102,4 +102,7 @@
 	X(ELSEWHERE, "PT-907", "elsewhere",                                                         \
 	  "a rank is in another function than the others, which wait",                              \
 	  "The other ranks wait in one function and this one is in another. To see the Python "     \
-	  "stacks of all ranks until now: perftracker timeline, with the folder of this report.")
+	  "stacks of all ranks until now: perftracker timeline, with the folder of this report.")   \
+	X(HANGS_ALONE, "PT-908", "hangs-alone", "the only rank does not come out of a function",    \
+	  "See what the function waits for: a file system, a lock, another process. If it only "    \
+	  "takes long (an evaluation, a compilation), the report is over when it ends.")

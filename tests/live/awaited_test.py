@@ -94,10 +94,10 @@ class Awaited(TorchLiveTest):
         with self.train("thread") as job:
             self.await_workers(1, 150)
             (self.folder / "die").touch()
-            report = self.await_report(("stuck",))
-            self.assertIn("; where the only rank is: below", report["reason"])
+            finding = self.await_report(("abnormal",))["findings"][0]
+            self.assertEqual(finding["id"], "PT-908")
             self.assertRegex(
-                report["notes"][0],
+                finding["evidence"][0],
                 r"; a thread of it ended [0-9.]+ s ago, last seen in train.py\(9\): fill",
             )
             self.assertIsNone(job.poll())

@@ -76,10 +76,33 @@ static bool is_below(const char *function, const char *folder)
 	return strncmp(function, folder, strlen(folder)) == 0;
 }
 
+/*
+ * Whether the innermost functions are torch's own and one of them is in torch/distributed: that of
+ * a functional collective, which calls an operator (torch/_ops.py) and waits in it.
+ */
+static bool ends_in_distributed(const char *stack)
+{
+	const char *end = stack + strlen(stack);
+
+	while (end > stack) {
+		const char *at = memrchr(stack, '\n', (size_t)(end - stack));
+
+		at = at != NULL ? at + 1 : stack;
+		if (is_below(at, "torch/distributed/"))
+			return true;
+		if (!is_below(at, "torch/"))
+			return false;
+		end = at > stack ? at - 1 : stack;
+	}
+	return false;
+}
+
 /* A worker inside torch/distributed waits for others, whatever the others do. */
 static bool is_in_collective(const struct blocked *b, size_t i)
 {
-	return is_below(hang_innermost(b, i), "torch/distributed/");
+	if (is_below(hang_innermost(b, i), "torch/distributed/"))
+		return true;
+	return *hang_waits_for(b, i) != '\0' && ends_in_distributed(b->wheres[i]->stack);
 }
 
 static bool has_frame(const char *stack, const char *function)
@@ -197,6 +220,12 @@ static bool roams(const struct blocked *b, size_t i)
 	       (*hang_innermost(b, i) != '\0' && !waits_for_others(b, i));
 }
 
+/* A job of one process, whose stack is known. */
+static bool is_alone(const struct blocked *b, size_t i)
+{
+	return b->cnt == 1 && b->states[i].world_size <= 1 && *hang_innermost(b, i) != '\0';
+}
+
 enum reason hang_judge(const struct blocked *b, size_t i)
 {
 	const struct wire_state *state = &b->states[i];
@@ -212,6 +241,8 @@ enum reason hang_judge(const struct blocked *b, size_t i)
 		return REASON_CNT;
 	if (b->skipped && state->process != 'D')
 		return state->last_mark == MARK_DATALOADER ? REASON_LOADER : REASON_NOT_ENTERED;
+	if (!behind && is_alone(b, i))
+		return state->process == 'D' ? REASON_KERNEL : REASON_ALONE;
 	if (!b->skipped && !behind && !has_not_entered(b, i) && !is_elsewhere(b, i))
 		return REASON_CNT;
 	if (state->process == 'D')

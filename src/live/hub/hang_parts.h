@@ -17,6 +17,7 @@ enum reason {
 	/* No rank is behind by its marks, but this one: */
 	REASON_NOT_ENTERED, /* has not entered a collective of its group */
 	REASON_ELSEWHERE,   /* is in another function than the cluster */
+	REASON_ALONE,	    /* the only rank: where it is says all that can be known */
 	REASON_CNT
 };
 

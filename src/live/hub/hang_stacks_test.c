@@ -70,6 +70,51 @@ static void who_is_outside_of_a_ring_of_sends_is_accused(void **state)
 	assert_accused(reads, 3, 2, "mishap.py(116): read_reply");
 }
 
+/* As tensor parallelism by DTensor has them. */
+static void who_waits_in_a_functional_collective_is_not_accused(void **state)
+{
+#define FORWARD "tp.py(29): forward\ntorch/nn/modules/linear.py(134): forward\n"
+#define WAITS                                                                      \
+	FORWARD "torch/distributed/_functional_collectives.py(147): wait_tensor\n" \
+		"torch/_ops.py(1267): __call__"
+	const struct seen waits[] = { { WAITS, FUTEX },
+				      { "tp.py(60): main\nmishap.py(195): wait_until_ready",
+					"<system call clock_nanosleep>" } };
+
+	(void)state;
+	assert_accused(waits, 2, 1, "mishap.py(195): wait_until_ready");
+}
+
+static void where_the_only_rank_stays_is_named(void **state)
+{
+	struct wire_state only = test_worker(0, 500, 50 * NSEC_PER_MSEC);
+	struct wire_where where = { .worker = only.worker, .step = 500, .leaf = FUTEX };
+	struct hang_facts facts = {
+		.states = &only, .cnt = 1, .wheres = &where, .where_cnt = 1, .now_ns = TEST_NOW_NS
+	};
+	struct report report;
+
+	(void)state;
+	only.world_size = 1;
+	(void)snprintf(where.stack, sizeof(where.stack),
+		       MAIN "quota.py(8): acquire\nthreading.py(1): "
+			    "wait");
+	assert_int_equal(hang_report(&facts, &report), 0);
+	assert_int_equal(report.verdict, VERDICT_ABNORMAL);
+	assert_string_equal(report.findings[0].id, "PT-908");
+	assert_string_equal(report.findings[0].name, "quota.py(8): acquire");
+	arena_done(&report.arena);
+	only.world_size = 2; /* of a job whose other rank is not seen */
+	assert_int_equal(hang_report(&facts, &report), 0);
+	assert_int_equal(report.verdict, VERDICT_STUCK);
+	arena_done(&report.arena);
+	only.world_size = 1;
+	where.stack[0] = '\0';
+	assert_int_equal(hang_report(&facts, &report), 0);
+	assert_int_equal(report.verdict, VERDICT_STUCK);
+	arena_done(&report.arena);
+}
+
 static void a_ring_in_which_all_wait_accuses_none(void **state)
 {
 	const struct seen all[] = { { AVERAGE, FUTEX }, { RECV, FUTEX }, { AVERAGE, FUTEX } };
@@ -85,6 +130,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_is_outside_of_a_ring_of_sends_is_accused),
+		cmocka_unit_test(who_waits_in_a_functional_collective_is_not_accused),
+		cmocka_unit_test(where_the_only_rank_stays_is_named),
 		cmocka_unit_test(a_ring_in_which_all_wait_accuses_none),
 	};
 

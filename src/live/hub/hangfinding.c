@@ -29,6 +29,7 @@ static const struct {
 	[REASON_NOT_ENTERED] = { CAUSE_NOT_ENTERED, CONFIDENCE_MEDIUM,
 				 "on its way to a collective" },
 	[REASON_ELSEWHERE] = { CAUSE_ELSEWHERE, CONFIDENCE_MEDIUM, "elsewhere than the others" },
+	[REASON_ALONE] = { CAUSE_HANGS_ALONE, CONFIDENCE_MEDIUM, "in one function" },
 };
 
 static const char *place(const struct wire_state *state)
@@ -309,7 +310,8 @@ static const char *reason_of(const struct blocked *b)
 		return "no iteration ends any more: no loader returns a batch";
 	if (b->skipped)
 		return "some ranks wait in a collective that others have not entered";
-	return "no iteration ends any more, and some ranks differ from the others";
+	return b->cnt == 1 ? "no iteration ends any more"
+			   : "no iteration ends any more, and some ranks differ from the others";
 }
 
 int hang_fill_report(const struct blocked *b, bool blind, struct report *report)

@@ -421,7 +421,7 @@ static void only_a_broker_with_the_certificate_of_the_secret_is_trusted(void **s
 	assert_never_connects(connect_tls(certificate, "other"), "mismatch");
 	assert_never_connects(connect_tls(NULL, JOBCERT_NAME), "certificate");
 	(void)snprintf(f.url, sizeof(f.url), "nats://127.0.0.1:%u", f.port);
-	assert_never_connects(connect_as(BROKER_HUB, "of-the-hub"), "secure");
+	assert_never_connects(connect_as(BROKER_HUB, "of-the-hub"), "certificate");
 }
 
 static void a_port_in_use_is_told(void **state)

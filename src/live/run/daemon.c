@@ -182,7 +182,7 @@ static void open_hosts(struct daemon *daemon, const struct daemon_ready *ready)
 		       &daemon->hosts, &err) < 0)
 		log_line(LOG_WARNING,
 			 "event=no-hub members=%u why=\"%s\" effect=\"this host is watched alone\"",
-			 daemon->options->place.members, err.text);
+			 daemon->options->member.members, err.text);
 }
 
 static int open_parts(struct daemon *daemon, const struct daemon_ready *ready, struct err *err)
@@ -197,7 +197,7 @@ static int open_parts(struct daemon *daemon, const struct daemon_ready *ready, s
 		ret = hub_open(daemon->bus, daemon->options, &daemon->hub);
 	if (ret < 0)
 		return err_set(err, -ret, "out of memory");
-	if (daemon->options->place.members != 1)
+	if (daemon->options->member.members != 1)
 		open_hosts(daemon, ready);
 	open_metrics(daemon);
 	setup.metrics = daemon->metrics;

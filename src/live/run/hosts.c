@@ -82,9 +82,9 @@ static bool has_address(const char *address)
 	return ret;
 }
 
-static bool leads(const struct place *place)
+static bool leads(const struct member *member)
 {
-	return place->index == 0 || (place->index < 0 && has_address(place->address));
+	return member->index == 0 || (member->index < 0 && has_address(member->address));
 }
 
 /* --- the secret --- */
@@ -120,7 +120,7 @@ static int find_secret(struct hosts *hosts, struct err *err)
 		(void)snprintf(hosts->secret, sizeof(hosts->secret), "%s", text);
 	} else {
 		(void)snprintf(hosts->secret, sizeof(hosts->secret), "%s",
-			       hosts->options->place.job);
+			       hosts->options->member.job);
 		log_line(LOG_WARNING,
 			 "event=weak-secret effect=\"whoever knows the job's id can join\" "
 			 "remedy=\"give all hosts the same PERFTRACKER_SECRET or --secret-file\"");
@@ -160,24 +160,24 @@ static int connect_bus(struct hosts *hosts, const char *user, const char *passwo
 
 static struct cluster_setup setup_of(const struct hosts *hosts, struct bus *local)
 {
-	const struct place *place = &hosts->options->place;
+	const struct member *member = &hosts->options->member;
 
 	return (struct cluster_setup){ .local = local,
 				       .net = hosts->net,
-				       .job = place->job,
+				       .job = member->job,
 				       .id = hosts->id,
 				       .host = hosts->host,
 				       .out_dir = hosts->options->out_dir,
-				       .node_rank = (uint32_t)MAX(place->index, 0) };
+				       .node_rank = (uint32_t)MAX(member->index, 0) };
 }
 
 static int lead(struct hosts *hosts, struct bus *local, void (*wake)(void *arg), void *wake_arg,
 		struct err *err)
 {
-	const struct place *place = &hosts->options->place;
+	const struct member *member = &hosts->options->member;
 	struct broker_setup broker = { .dir = hosts->dir,
 				       .address = "0.0.0.0",
-				       .port = place->port,
+				       .port = member->port,
 				       .hub_password = hosts->hub_password,
 				       .host_password = hosts->password };
 	struct cluster_setup setup;
@@ -193,7 +193,7 @@ static int lead(struct hosts *hosts, struct bus *local, void (*wake)(void *arg),
 	(void)snprintf(hosts->hub_password, sizeof(hosts->hub_password),
 		       "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
 	(void)snprintf(hosts->url, sizeof(hosts->url), "%s127.0.0.1:%u", scheme(hosts),
-		       place->port);
+		       member->port);
 	ret = make_certificate(hosts, true, err);
 	if (ret == 0)
 		ret = broker_start(&broker, &hosts->broker, err);
@@ -205,24 +205,24 @@ static int lead(struct hosts *hosts, struct bus *local, void (*wake)(void *arg),
 	if (leader_open(&setup, &hosts->leader) < 0)
 		return err_set(err, ENOMEM, "out of memory");
 	log_line(LOG_INFO, "event=hub members=%u job=\"%s\" listens=\"%s:%u\" launcher=\"%s\"",
-		 place->members, place->job, place->address, place->port, place->launcher);
+		 member->members, member->job, member->address, member->port, member->launcher);
 	return 0;
 }
 
 static int follow(struct hosts *hosts, struct bus *local, void (*wake)(void *arg), void *wake_arg,
 		  struct err *err)
 {
-	const struct place *place = &hosts->options->place;
-	bool is_v6 = strchr(place->address, ':') != NULL;
+	const struct member *member = &hosts->options->member;
+	bool is_v6 = strchr(member->address, ':') != NULL;
 	struct cluster_setup setup;
 	int ret;
 
-	if (place->address[0] == '\0')
+	if (member->address[0] == '\0')
 		return err_set(err, EDESTADDRREQ,
 			       "the address of the first of %u hosts is not known: --hub HOST:PORT",
-			       place->members);
+			       member->members);
 	(void)snprintf(hosts->url, sizeof(hosts->url), is_v6 ? "%s[%s]:%u" : "%s%s:%u",
-		       scheme(hosts), place->address, place->port);
+		       scheme(hosts), member->address, member->port);
 	ret = make_certificate(hosts, false, err);
 	if (ret == 0)
 		ret = connect_bus(hosts, BROKER_HOST, hosts->password, wake, wake_arg, err);
@@ -232,7 +232,7 @@ static int follow(struct hosts *hosts, struct bus *local, void (*wake)(void *arg
 	if (follower_open(&setup, &hosts->follower) < 0)
 		return err_set(err, ENOMEM, "out of memory");
 	log_line(LOG_INFO, "event=member index=%d members=%u job=\"%s\" hub=\"%s\" launcher=\"%s\"",
-		 place->index, place->members, place->job, hosts->url, place->launcher);
+		 member->index, member->members, member->job, hosts->url, member->launcher);
 	return 0;
 }
 
@@ -242,7 +242,7 @@ static int join(struct hosts *hosts, struct bus *local, void (*wake)(void *arg),
 {
 	int ret = -EADDRINUSE;
 
-	if (leads(&hosts->options->place))
+	if (leads(&hosts->options->member))
 		ret = lead(hosts, local, wake, wake_arg, err);
 	if (ret == -EADDRINUSE)
 		ret = follow(hosts, local, wake, wake_arg, err);
@@ -257,7 +257,7 @@ int hosts_open(const struct run_options *options, struct bus *local, struct hub 
 	int r;
 
 	*ret = NULL;
-	if (options->place.members == 1)
+	if (options->member.members == 1)
 		return 0;
 	hosts = calloc(1, sizeof(*hosts));
 	if (hosts == NULL)
@@ -268,8 +268,8 @@ int hosts_open(const struct run_options *options, struct bus *local, struct hub 
 	(void)snprintf(hosts->dir, sizeof(hosts->dir), "%s", dir);
 	if (gethostname(hosts->host, sizeof(hosts->host) - 1) != 0)
 		(void)snprintf(hosts->host, sizeof(hosts->host), "unknown");
-	if (options->place.index >= 0)
-		(void)snprintf(hosts->id, sizeof(hosts->id), "n%d", options->place.index);
+	if (options->member.index >= 0)
+		(void)snprintf(hosts->id, sizeof(hosts->id), "n%d", options->member.index);
 	else
 		(void)snprintf(hosts->id, sizeof(hosts->id), "%s-%d", hosts->host, (int)getpid());
 	r = find_secret(hosts, err);

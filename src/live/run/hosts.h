@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of the daemon that makes the members of a job one PerfTracker (run/place.h). The first
+ * The part of the daemon that makes the members of a job one PerfTracker (run/member.h). The first
  * member starts a broker and leads; the others connect to it and follow (cluster/cluster.h). A
  * member that cannot reach it watches its own processes alone meanwhile, and says so.
  */

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "live/metrics/http.h"
-#include "live/run/place.h"
+#include "live/run/member.h"
 
 struct run_options {
 	const char *output;    /* --output; NULL: a new folder */
@@ -31,7 +31,7 @@ struct run_options {
 	bool metrics_xpu;			       /* --metrics-compat xpu_timer */
 	const char *gpu_samples; /* --gpu-samples: "own", a folder; "none", NULL: no PM sampling */
 	bool gpu_calls;		 /* --gpu-calls: count and time calls of a GPU's libraries */
-	struct place place;	 /* among the members of the job; --hub can change it */
+	struct member member;	 /* among the members of the job; --hub can change it */
 	const char *secret_file; /* --secret-file; NULL: the environment's, or a weak one */
 	bool insecure;		 /* --insecure: plain text to other hosts */
 	bool keep_traces, quiet, json, report_to_stdout;

@@ -39,6 +39,7 @@ static const struct {
 	{ "PT-905", "made less progress than the others, which wait" },
 	{ "PT-906", "has not entered a collective in which others wait" },
 	{ "PT-907", "is in another function than the others, which wait" },
+	{ "PT-908", "does not come out of this function; there are no other ranks" },
 };
 
 const char *meaning_of(const char *id)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/run/place.h"
+#include "live/run/member.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -128,19 +128,19 @@ static void the_place_of_each_launcher(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(examples); i++) {
 		const struct example *e = &examples[i];
-		struct place place;
+		struct member member;
 
 		environment = e->environment;
-		place_find((char *const *)(uintptr_t)e->argv, find, &place);
+		member_find((char *const *)(uintptr_t)e->argv, find, &member);
 		print_message("%s %s\n", e->argv[0], e->argv[1]);
-		assert_int_equal(place.members, e->members);
-		assert_int_equal(place.index, e->index);
+		assert_int_equal(member.members, e->members);
+		assert_int_equal(member.index, e->index);
 		if (e->members == 1)
 			continue;
-		assert_string_equal(place.address, e->address);
-		assert_string_equal(place.job, e->job);
-		assert_string_equal(place.launcher, e->launcher);
-		assert_int_equal(place.port, e->port);
+		assert_string_equal(member.address, e->address);
+		assert_string_equal(member.job, e->job);
+		assert_string_equal(member.launcher, e->launcher);
+		assert_int_equal(member.port, e->port);
 	}
 }
 
@@ -159,7 +159,7 @@ static void the_first_host_of_a_list(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
-		place_first_host(lists[i][0], host, sizeof(host));
+		member_first_host(lists[i][0], host, sizeof(host));
 		assert_string_equal(host, lists[i][1]);
 	}
 }

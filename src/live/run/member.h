@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-struct place {
+struct member {
 	unsigned members;     /* processes that run perftracker in this job; 1: alone, 0: unknown */
 	int index;	      /* of this one, from 0; -1: unknown */
 	char address[256];    /* of the member 0; "": unknown */
@@ -19,13 +19,13 @@ struct place {
 };
 
 /* argv: the command, ends with NULL; find: the value of a variable, NULL: not set. */
-void place_find(char *const *argv, const char *(*find)(const char *name), struct place *ret);
+void member_find(char *const *argv, const char *(*find)(const char *name), struct member *ret);
 
 /*
  * The hub is at "HOST:PORT" or "nats://HOST:PORT". Where no launcher says how many members there
  * are, their number is unknown then. Returns 0 or -EINVAL.
  */
-_must_check_ int place_set_hub(struct place *place, const char *hub);
+_must_check_ int member_set_hub(struct member *member, const char *hub);
 
 /* The first host of a list as Slurm writes it: "gpu[03-04,7],login" gives "gpu03". */
-void place_first_host(const char *list, char *ret, size_t size);
+void member_first_host(const char *list, char *ret, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/run/place.h"
+#include "live/run/member.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -88,7 +88,7 @@ static int number(const char *text)
 	return *end == '\0' && value >= 0 && value < 10000000 ? (int)value : -1;
 }
 
-void place_first_host(const char *list, char *ret, size_t size)
+void member_first_host(const char *list, char *ret, size_t size)
 {
 	size_t stem = strcspn(list, "[,");
 
@@ -101,7 +101,7 @@ void place_first_host(const char *list, char *ret, size_t size)
 }
 
 /* "HOST:PORT", "[HOST]:PORT" or "HOST". */
-static void set_endpoint(struct place *place, const char *endpoint)
+static void set_endpoint(struct member *member, const char *endpoint)
 {
 	const char *colon = strrchr(endpoint, ':'), *from = endpoint;
 	size_t len = strlen(endpoint);
@@ -115,37 +115,37 @@ static void set_endpoint(struct place *place, const char *endpoint)
 		from++;
 		len -= 2;
 	}
-	(void)snprintf(place->address, sizeof(place->address), "%.*s", (int)len, from);
+	(void)snprintf(member->address, sizeof(member->address), "%.*s", (int)len, from);
 	if (port > 0)
-		place->port = (unsigned)port;
+		member->port = (unsigned)port;
 }
 
-static void set_address(struct place *place, const char *address, const char *port)
+static void set_address(struct member *member, const char *address, const char *port)
 {
 	if (address != NULL && address[0] != '\0')
-		set_endpoint(place, address);
+		set_endpoint(member, address);
 	if (number(port) > 0)
-		place->port = (unsigned)number(port);
+		member->port = (unsigned)number(port);
 }
 
-int place_set_hub(struct place *place, const char *hub)
+int member_set_hub(struct member *member, const char *hub)
 {
 	static const char scheme[] = "nats://";
 
 	if (strncmp(hub, scheme, strlen(scheme)) == 0)
 		hub += strlen(scheme);
-	place->address[0] = '\0';
-	place->port = 0;
-	set_endpoint(place, hub);
-	if (place->address[0] == '\0' || place->port == 0)
+	member->address[0] = '\0';
+	member->port = 0;
+	set_endpoint(member, hub);
+	if (member->address[0] == '\0' || member->port == 0)
 		return -EINVAL;
-	if (place->members == 1) {
-		place->members = 0;
-		place->index = -1;
+	if (member->members == 1) {
+		member->members = 0;
+		member->index = -1;
 	}
-	if (place->job[0] == '\0')
-		(void)snprintf(place->job, sizeof(place->job), "%.100s-%u", place->address,
-			       place->port);
+	if (member->job[0] == '\0')
+		(void)snprintf(member->job, sizeof(member->job), "%.100s-%u", member->address,
+			       member->port);
 	return 0;
 }
 
@@ -172,7 +172,7 @@ static bool is_spawner(char *const *argv, const char **ret)
 	return false;
 }
 
-static void take_spawner(char *const *argv, find_fn *find, struct place *ret)
+static void take_spawner(char *const *argv, find_fn *find, struct member *ret)
 {
 	const char *members =
 		first_of(option(argv, "nnodes"), option(argv, "num-machines"),
@@ -215,7 +215,7 @@ static const struct scheduler {
 };
 
 /* One process of the scheduler is one of this job's: of a host if it starts ranks itself. */
-static void take_scheduler(find_fn *find, bool spawner, struct place *ret)
+static void take_scheduler(find_fn *find, bool spawner, struct member *ret)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(schedulers); i++) {
 		int index = number(find(schedulers[i].index));
@@ -233,18 +233,18 @@ static void take_scheduler(find_fn *find, bool spawner, struct place *ret)
 	}
 }
 
-static void take_addresses(find_fn *find, struct place *ret)
+static void take_addresses(find_fn *find, struct member *ret)
 {
 	const char *list = first_of(find("SLURM_STEP_NODELIST"), find("SLURM_JOB_NODELIST"), NULL);
 
 	if (ret->address[0] == '\0')
 		set_address(ret, find("MASTER_ADDR"), find("MASTER_PORT"));
 	if (ret->address[0] == '\0' && list != NULL)
-		place_first_host(list, ret->address, sizeof(ret->address));
+		member_first_host(list, ret->address, sizeof(ret->address));
 }
 
 /* Slurm's numbers tell jobs apart also where two of them use one port one after the other. */
-static void name_job(find_fn *find, struct place *ret)
+static void name_job(find_fn *find, struct member *ret)
 {
 	const char *slurm = find("SLURM_JOB_ID"), *step = find("SLURM_STEP_ID");
 	const char *set = first_of(find("JOBSET_NAME"), find("PERFTRACKER_JOB_ID"), NULL);
@@ -260,11 +260,11 @@ static void name_job(find_fn *find, struct place *ret)
 		(void)snprintf(ret->job, sizeof(ret->job), "%.100s-%u", ret->address, ret->port);
 }
 
-void place_find(char *const *argv, find_fn *find, struct place *ret)
+void member_find(char *const *argv, find_fn *find, struct member *ret)
 {
 	bool spawner;
 
-	*ret = (struct place){ .index = -1, .launcher = "", .port = PORT_USUAL };
+	*ret = (struct member){ .index = -1, .launcher = "", .port = PORT_USUAL };
 	spawner = is_spawner(argv, &ret->launcher);
 	if (spawner)
 		take_spawner(argv, find, ret);
