@@ -24,7 +24,7 @@ struct by_past {
 	double least_ns, most_ns; /* what a place must explain */
 	double rare_ns;		  /* the same of one that few iterations show */
 	struct grown *grown;	  /* by worker */
-	bool *starved;		  /* by worker: no place, but far less CPU than before */
+	bool *starved;		  /* by worker: far less CPU than before, wherever it grew */
 	bool *held;		  /* by worker: no place, but another thread holds the GIL */
 };
 
@@ -185,8 +185,7 @@ static void find_all_grown(struct by_past *b)
 		if (b->held[w])
 			continue;
 		b->grown[w] = find_grown(b, w);
-		b->starved[w] = b->grown[w].frame == FRAME_NONE &&
-				b->past->workers[w].delay_growth_ns >= b->least_ns;
+		b->starved[w] = b->past->workers[w].delay_growth_ns >= b->least_ns;
 		if (b->grown[w].frame != FRAME_NONE)
 			b->grown[w].ns = own_growth_ns(b, w, b->grown[w].frame);
 	}
