@@ -406,6 +406,23 @@ static void drop_covered(const struct job *job, const struct excess *e, size_t c
 	list->cnt = kept;
 }
 
+/* Whether a is of all that its workers do, and one of them is the longest there: that explains it. */
+static bool is_slow_everywhere(const struct job *job, const struct excess *e,
+			       const struct accusation *a)
+{
+	uint32_t worst = 0;
+
+	if (a->witness != WITNESS_PAST || a->frame != FRAME_NONE)
+		return false;
+	for (uint32_t w = 1; w < job->worker_cnt; w++)
+		worst = e->of[w] > e->of[worst] ? w : worst;
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		if (a->workers[i] == worst)
+			return true;
+	}
+	return false;
+}
+
 static bool is_accused(const struct job *job, const struct excess *e, double *scratch,
 		       const accusations *list)
 {
@@ -414,6 +431,8 @@ static bool is_accused(const struct job *job, const struct excess *e, double *sc
 
 		if (a->usual && a->frame != e->frame)
 			continue;
+		if (is_slow_everywhere(job, e, a))
+			return true;
 		if (a->strikes != NULL ? a->strikes[e->function]
 				       : excess_is_accused(job->frames.data, e->frame, &one) &&
 						 !covers(job, e, a, scratch))
