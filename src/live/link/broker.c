@@ -29,25 +29,6 @@ static const char how_to_get[] =
 
 /* --- which one --- */
 
-/* Major, minor, patch. Returns whether text begins with a version. */
-static bool read_version(const char *text, unsigned ret[3])
-{
-	return sscanf(text, "%u.%u.%u", &ret[0], &ret[1], &ret[2]) == 3;
-}
-
-bool broker_is_recent(const char *version)
-{
-	unsigned have[3], least[3];
-
-	if (!read_version(version, have) || !read_version(BROKER_LEAST, least))
-		return false;
-	for (int i = 0; i < 3; i++) {
-		if (have[i] != least[i])
-			return have[i] > least[i];
-	}
-	return true;
-}
-
 /* The first line that the program prints. */
 static int first_line(const char *path, char *ret, size_t size)
 {
@@ -86,7 +67,7 @@ int broker_find(char version[32], char *path, size_t size, struct err *err)
 	if (ret < 0)
 		return err_set(err, -ret, "%s: %s", path, strerror(-ret));
 	v = strchr(line, 'v'); /* nats-server: v2.15.1 */
-	while (v != NULL && !read_version(v + 1, number))
+	while (v != NULL && !brokerversion_parse(v + 1, number))
 		v = strchr(v + 1, 'v');
 	if (v == NULL)
 		return err_set(err, EPROTO, "%s --version: expected a version, found \"%.60s\"",
@@ -215,7 +196,7 @@ static int check_version(const struct broker_setup *setup, char *path, size_t si
 	char version[32];
 	int ret = broker_find(version, path, size, err);
 
-	if (ret == 0 && !setup->any_version && !broker_is_recent(version))
+	if (ret == 0 && !setup->any_version && !brokerversion_is_recent(version))
 		return err_set(err, ENOTSUP,
 			       "%s is version %s, in which strangers can get around permissions; "
 			       "needed is " BROKER_LEAST ": %s",

@@ -7,12 +7,10 @@
  */
 #pragma once
 
+#include "base/brokerversion.h"
 #include "base/err.h"
 
 #include <sys/types.h>
-
-/* The first versions without known ways around their permissions. */
-#define BROKER_LEAST "2.12.7"
 
 #define BROKER_HUB "hub"
 #define BROKER_HOST "host"
@@ -49,6 +47,3 @@ void broker_stop(struct broker *broker);
  * Returns 0, -ENOENT, or another errno with a line in err.
  */
 _must_check_ int broker_find(char version[32], char *path, size_t size, struct err *err);
-
-/* Whether a version is BROKER_LEAST or later; false for what is no version. */
-bool broker_is_recent(const char *version);
