@@ -44,6 +44,7 @@ struct listener {
 struct natslink {
 	struct natslibrary nats;
 	struct bus_login login; /* texts are borrowed */
+	struct brokerurl url;
 	void (*wake)(void *arg);
 	void *wake_arg;
 	pthread_t thread;
@@ -530,7 +531,8 @@ int natslink_open(const struct bus_login *login, void (*wake)(void *arg), void *
 		  struct natslink **ret, struct err *err)
 {
 	struct natslink *link = calloc(1, sizeof(*link));
-	int r = link == NULL ? err_set(err, ENOMEM, "out of memory") : natslogin_check(login, err);
+	int r = link == NULL ? err_set(err, ENOMEM, "out of memory")
+			     : natslogin_check(login, &link->url, err);
 
 	if (r == 0)
 		r = natslibrary_open(&link->nats, err);

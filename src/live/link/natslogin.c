@@ -2,45 +2,21 @@
 #include "live/link/natslogin.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-/* The host of nats://[USER@]HOST:PORT, without brackets. */
-static void host_of(const char *url, char *ret, size_t size)
+int natslogin_check(const struct bus_login *login, struct brokerurl *ret, struct err *err)
 {
-	const char *from = strstr(url, "://"), *at;
-	size_t len;
+	struct brokerurl url;
+	int r = brokerurl_parse(login->url, &url, err);
 
-	from = from == NULL ? url : from + 3;
-	at = strchr(from, '@');
-	if (at != NULL)
-		from = at + 1;
-	if (from[0] == '[')
-		len = strcspn(++from, "]");
-	else
-		len = strcspn(from, ":/");
-	(void)snprintf(ret, size, "%.*s", (int)len, from);
-}
-
-static bool is_loopback(const char *url)
-{
-	char host[256];
-
-	host_of(url, host, sizeof(host));
-	return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
-	       strcmp(host, "::1") == 0;
-}
-
-int natslogin_check(const struct bus_login *login, struct err *err)
-{
-	if (strncmp(login->url, "nats://", 7) != 0 && strncmp(login->url, "tls://", 6) != 0)
-		return err_set(err, EINVAL, "%s: expected nats://HOST:PORT or tls://HOST:PORT",
-			       login->url);
-	if (strncmp(login->url, "nats://", 7) == 0 && !login->insecure && !is_loopback(login->url))
+	if (r < 0)
+		return r;
+	if (!url.tls && !login->insecure && !brokerurl_is_local(&url))
 		return err_set(err, EPERM,
 			       "%s: without TLS everybody on the network can read and forge what "
 			       "hosts say: use tls:// or allow it with --insecure",
 			       login->url);
+	*ret = url;
 	return 0;
 }
 
