@@ -26,10 +26,15 @@ struct natslibrary {
 	__typeof__(natsOptions_SetMaxReconnect) *set_max_reconnect;
 	__typeof__(natsOptions_SetReconnectWait) *set_reconnect_wait;
 	__typeof__(natsOptions_SetReconnectJitter) *set_reconnect_jitter;
+	__typeof__(natsOptions_SetWriteDeadline) *set_write_deadline;
+	__typeof__(natsOptions_SetPingInterval) *set_ping_interval;
+	__typeof__(natsOptions_SetIgnoreDiscoveredServers) *ignore_discovered;
+	__typeof__(natsOptions_UseGlobalMessageDelivery) *deliver_by_one;
 	__typeof__(natsOptions_SetSendAsap) *set_send_asap;
 	__typeof__(natsOptions_DisableNoResponders) *disable_no_responders;
 	__typeof__(natsOptions_SetErrorHandler) *set_error_handler;
 	__typeof__(natsOptions_SetReconnectedCB) *set_reconnected;
+	__typeof__(natsOptions_SetClosedCB) *set_closed;
 	__typeof__(natsConnection_Connect) *connect;
 	__typeof__(natsConnection_Status) *status;
 	__typeof__(natsConnection_GetLastError) *last_error_of;

@@ -13,11 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CONNECT_MS 2000
 #define RETRY_LEAST_MS 250
 #define RETRY_MOST_MS 8000
-#define RECONNECT_MS 500
-#define JITTER_MS 1500
 #define LAST_FLUSH_MS 1000
 
 enum order_kind { ORDER_PUBLISH, ORDER_SUBSCRIBE, ORDER_UNSUBSCRIBE };
@@ -55,8 +52,9 @@ struct natslink {
 	struct natslink_message *came, **came_tail;
 	struct natslink_counts counts;
 	bool closing, connected;
+	int64_t close_ns; /* when closing: nothing is sent after it */
 	char why[256];
-	unsigned delivering; /* subscriptions whose callback may still be called */
+	unsigned delivering; /* subscriptions and connections whose callbacks may still be called */
 	/* the thread's */
 	natsConnection *connection;
 	VEC(struct listener *) listeners;
@@ -111,6 +109,14 @@ static void on_message(natsConnection *connection, natsSubscription *subscriptio
 		link->wake(link->wake_arg);
 }
 
+static void begin_delivering(struct natslink *link)
+{
+	pthread_mutex_lock(&link->lock);
+	link->delivering++;
+	pthread_mutex_unlock(&link->lock);
+}
+
+/* The last callback of a subscription; of a connection: on_closed(). */
 static void on_complete(void *closure)
 {
 	struct natslink *link = closure;
@@ -146,6 +152,12 @@ static void on_reconnected(natsConnection *connection, void *closure)
 	pthread_mutex_unlock(&link->lock);
 }
 
+static void on_closed(natsConnection *connection, void *closure)
+{
+	(void)connection;
+	on_complete(closure);
+}
+
 /* Waits, for at most so long, until there is something to do. */
 static void wait_asked(struct natslink *link, int64_t wait_ms)
 {
@@ -165,36 +177,19 @@ static void wait_asked(struct natslink *link, int64_t wait_ms)
 
 static natsStatus set_all(struct natslink *link, natsOptions *options)
 {
-	natsStatus status = link->nats.set_url(options, link->login.url);
+	natsStatus status = natslogin_apply(&link->login, &link->nats, options);
 
-	if (status == NATS_OK)
-		status = link->nats.set_name(options, "perftracker");
-	if (status == NATS_OK)
-		status = natslogin_apply(&link->login, &link->nats, options);
-	if (status == NATS_OK)
-		status = link->nats.set_timeout(options, CONNECT_MS);
-	if (status == NATS_OK)
-		status = link->nats.set_max_reconnect(options, -1);
-	if (status == NATS_OK)
-		status = link->nats.set_reconnect_wait(options, RECONNECT_MS);
-	if (status == NATS_OK)
-		status = link->nats.set_reconnect_jitter(options, JITTER_MS, JITTER_MS);
-	if (status == NATS_OK)
-		status = link->nats.set_send_asap(options, true);
-	/* An empty answer of the broker would look like one of a host. */
-	if (status == NATS_OK)
-		status = link->nats.disable_no_responders(options, true);
 	if (status == NATS_OK)
 		status = link->nats.set_error_handler(options, on_error, link);
 	if (status == NATS_OK)
 		status = link->nats.set_reconnected(options, on_reconnected, link);
+	if (status == NATS_OK)
+		status = link->nats.set_closed(options, on_closed, link);
 	return status;
 }
 
-static void note_failure(struct natslink *link, natsStatus status)
+static void note_failure(struct natslink *link, natsStatus status, const char *text)
 {
-	const char *text = link->nats.last_error(NULL);
-
 	pthread_mutex_lock(&link->lock);
 	link->connected = false;
 	(void)snprintf(link->why, sizeof(link->why), "%s: %s", link->login.url,
@@ -210,12 +205,14 @@ static bool try_connect(struct natslink *link)
 
 	if (status == NATS_OK)
 		status = set_all(link, options);
+	begin_delivering(link);
 	if (status == NATS_OK)
 		status = link->nats.connect(&link->connection, options);
 	link->nats.options_destroy(options);
 	if (status != NATS_OK) {
+		on_complete(link); /* no callback is called for a connection that never was */
 		link->connection = NULL;
-		note_failure(link, status);
+		note_failure(link, status, link->nats.last_error(NULL));
 		return false;
 	}
 	pthread_mutex_lock(&link->lock);
@@ -234,11 +231,9 @@ static void listen_at_broker(struct natslink *link, struct listener *listener)
 		listener->subscription = NULL;
 		return; /* the connection is closed: tried again with the next one */
 	}
+	begin_delivering(link);
 	if (link->nats.set_on_complete(listener->subscription, on_complete, link) != NATS_OK)
-		return;
-	pthread_mutex_lock(&link->lock);
-	link->delivering++;
-	pthread_mutex_unlock(&link->lock);
+		on_complete(link);
 }
 
 /* Returns whether no callback will be called any more. */
@@ -332,7 +327,10 @@ static void obey(struct natslink *link, const struct order *order)
 	}
 }
 
-/* The next order, NULL: none came within a second, or the link closes. */
+/*
+ * The next order. NULL: none came within a second, or the link closes, and none is left or its time
+ * is up.
+ */
 static struct order *next_order(struct natslink *link, bool *closing)
 {
 	struct order *order;
@@ -340,7 +338,7 @@ static struct order *next_order(struct natslink *link, bool *closing)
 	pthread_mutex_lock(&link->lock);
 	if (link->orders == NULL && !link->closing)
 		wait_asked(link, 1000);
-	order = link->orders;
+	order = link->closing && clock_mono_ns() > link->close_ns ? NULL : link->orders;
 	if (order != NULL) {
 		link->orders = order->next;
 		if (link->orders == NULL)
@@ -361,7 +359,7 @@ static bool mind_connection(struct natslink *link)
 
 	if (status == NATS_CONN_STATUS_CLOSED) {
 		(void)link->nats.last_error_of(link->connection, &text);
-		note_failure(link, NATS_CONNECTION_CLOSED);
+		note_failure(link, NATS_CONNECTION_CLOSED, text);
 		leave_broker(link);
 		return false;
 	}
@@ -561,6 +559,7 @@ struct natslink *natslink_close(struct natslink *link)
 		return NULL;
 	pthread_mutex_lock(&link->lock);
 	link->closing = true;
+	link->close_ns = clock_mono_ns() + LAST_FLUSH_MS * NSEC_PER_MSEC;
 	(void)pthread_cond_signal(&link->asked);
 	pthread_mutex_unlock(&link->lock);
 	(void)pthread_join(link->thread, &quiet);

@@ -35,7 +35,10 @@ struct natslink;
 _must_check_ int natslink_open(const struct bus_login *login, void (*wake)(void *arg),
 			       void *wake_arg, struct natslink **ret, struct err *err);
 
-/* What waits to be sent is sent, for at most a second. Returns NULL. */
+/*
+ * What waits to be sent is sent, for at most a second. Takes some seconds more where the broker
+ * hangs. Returns NULL.
+ */
 struct natslink *natslink_close(struct natslink *link);
 
 /* Copies. reply: "": no answer is expected. Returns 0 or -ENOBUFS (dropped). */

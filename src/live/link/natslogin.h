@@ -13,6 +13,6 @@
 _must_check_ int natslogin_check(const struct bus_login *login, struct brokerurl *ret,
 				 struct err *err);
 
-/* Sets the options that the login asks for. */
+/* Sets the options that the login asks for, and those that all connections have. */
 natsStatus natslogin_apply(const struct bus_login *login, const struct natslibrary *nats,
 			   natsOptions *options);
