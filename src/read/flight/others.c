@@ -2,9 +2,11 @@
 #include "read/flight/others.h"
 
 #include "base/text/pythoncode.h"
+#include "model/syscall.h"
 #include "read/flight/loaderchildren.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define THREAD_MAX 64u
 #define ENDS_FRAC 0.5		     /* of the ends of waits, at which one ran that counts */
@@ -31,6 +33,7 @@ struct watch {
 	size_t other_cnt;
 	bool waiting, ended; /* the training thread; a wait ended since the tick before */
 	uint32_t ends, within;
+	bool direct; /* the user's functions wait themselves, for a lock or a SimpleQueue */
 	bool counts; /* the second pass: samples of related threads are placed */
 	bool all;
 	uint32_t wait_ticks;
@@ -69,6 +72,23 @@ static bool is_wait(const struct watch *w, uint32_t node, uint16_t detail)
 	       (detail & FLIGHT_SAMPLE_GIL_WAIT) == 0;
 }
 
+/*
+ * Python's locks have no function of their own. The threads of an operator are waited for in the same
+ * system call.
+ */
+static bool is_direct_wait(const struct watch *w, uint32_t node, uint16_t detail)
+{
+	const char *call = syscall_name(detail >> 4);
+
+	return w->placing->users[node] && (detail & FLIGHT_SAMPLE_SYSCALL) != 0 &&
+	       (detail & FLIGHT_SAMPLE_GIL_WAIT) == 0 && call != NULL && strcmp(call, "futex") == 0;
+}
+
+static bool is_idle(const struct watch *w, uint32_t node, uint16_t detail)
+{
+	return is_wait(w, node, detail) || (w->direct && is_direct_wait(w, node, detail));
+}
+
 static struct other *other_of(struct watch *w, uint32_t tid)
 {
 	for (size_t i = 0; i < w->other_cnt; i++) {
@@ -102,14 +122,14 @@ static bool any_related(const struct watch *w, bool busy_too)
 /* A node of the program: not the start of a thread, nor Python's idle loops. */
 static bool is_at_work(const struct watch *w, const struct other *other)
 {
-	return other->node != 0 && !is_wait(w, other->node, other->detail) &&
+	return other->node != 0 && !is_idle(w, other->node, other->detail) &&
 	       w->placing->names.frames[w->log->nodes.data[other->node].frame].part != PART_OWN;
 }
 
 /* Every thread of the tick has been seen. */
 static int end_tick(struct watch *w, int64_t now_ns)
 {
-	bool busy_too = !any_related(w, false);
+	bool busy_too = !w->direct && !any_related(w, false);
 	int error = 0;
 
 	if (!w->counts && w->ended)
@@ -142,7 +162,7 @@ static void take_sample(struct watch *w, const struct ring_record *record)
 	struct other *other;
 
 	if (tid == w->log->training_tid) {
-		bool waiting = is_wait(w, node, record->detail);
+		bool waiting = is_idle(w, node, record->detail);
 
 		w->ended = w->waiting && (!waiting || record->value > 0);
 		w->waiting = waiting;
@@ -212,19 +232,37 @@ static void find_users(struct placing *p)
 	}
 }
 
-/* Threads first: where none was at work for half of the waits, it is children, if any. */
+/* What threads did that the training thread waited for: both passes. */
+static int find_threads(struct watch *w, int64_t start_ns, int64_t end_ns)
+{
+	int error;
+
+	w->other_cnt = 0;
+	w->ends = w->within = w->wait_ticks = 0;
+	w->counts = false;
+	error = pass(w, start_ns, end_ns);
+	w->counts = true;
+	return error == 0 ? pass(w, start_ns, end_ns) : error;
+}
+
+/*
+ * Threads first: where none was at work for half of the waits, it is children, if any. Where there
+ * is neither, the user's functions may wait themselves.
+ */
 static int find(struct watch *w, int64_t start_ns, int64_t end_ns, struct flight_place *ret)
 {
-	int error = pass(w, start_ns, end_ns);
+	int error = find_threads(w, start_ns, end_ns);
 
-	w->counts = true;
 	ret->by = AWAITED_THREAD;
-	if (error == 0)
-		error = pass(w, start_ns, end_ns);
 	if (error == 0 && 2 * w->placing->samples.cnt < w->wait_ticks) {
 		w->placing->samples.cnt = 0;
 		ret->by = AWAITED_CHILD;
 		error = add_children(w, start_ns, end_ns);
+	}
+	if (error == 0 && w->placing->samples.cnt == 0 && !w->all) {
+		ret->by = AWAITED_THREAD;
+		w->direct = true;
+		error = find_threads(w, start_ns, end_ns);
 	}
 	return error == 0 ? placing_find(w->placing, ret) : error;
 }

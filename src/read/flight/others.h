@@ -9,6 +9,10 @@
  * the waits ended or shortly before, as one does that ends them: at half of the ends at least. One
  * that mostly sleeps, such as a heartbeat, does not, and one that waits itself has no part in it. Of
  * two that ran at the ends, one that ran all the time goes behind one that ran only then.
+ *
+ * Where there is no such wait, a function of the user's own in the system call of a lock counts as
+ * one: lock.acquire() and SimpleQueue.get() have no Python function. An operator that waits for its
+ * own threads looks the same, so a thread that runs all the time is not named then.
  */
 #pragma once
 

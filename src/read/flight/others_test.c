@@ -163,6 +163,24 @@ static void without_a_wait_nobody_is_awaited(void **state)
 	assert_int_equal(found.sample_cnt, 0);
 }
 
+static void a_lock_that_the_users_function_waits_for_is_a_wait(void **state)
+{
+	struct fixture *x = *state;
+	struct stacks s = stacks_of(x);
+
+	for (int64_t ms = 0; ms < LENGTH_MS; ms += TICK_MS) {
+		put(x, 71, ms, x->step, waits(ms) ? FUTEX : 0, ms % 10 <= TICK_MS);
+		put(x, 72, ms, s.load, NANOSLEEP, !waits(ms));
+		put(x, 73, ms, s.beat, FUTEX, !waits(ms)); /* waits for a lock itself */
+		put(x, 74, ms, s.beat, 0, true);
+	}
+	look(x, false);
+	assert_int_equal(found.by, AWAITED_THREAD);
+	assert_int_equal(found.sample_cnt, 40);
+	assert_string_equal(found.place, "train.py(5): fill > train.py(5): load > "
+					 "<system call clock_nanosleep>");
+}
+
 static void a_child_that_does_not_wait_itself_is_named(void **state)
 {
 	struct fixture *x = *state;
@@ -268,6 +286,7 @@ int main(void)
 		TEST(a_thread_that_always_runs_is_named_if_it_is_alone),
 		TEST(threads_that_wait_or_sleep_are_not_named),
 		TEST(without_a_wait_nobody_is_awaited),
+		TEST(a_lock_that_the_users_function_waits_for_is_a_wait),
 		TEST(a_child_that_does_not_wait_itself_is_named),
 		TEST(in_a_wait_that_does_not_end_all_threads_count),
 		TEST(a_thread_that_ended_is_found_by_its_last_sample),
