@@ -4,6 +4,7 @@
 #include "base/stats.h"
 #include "localize/late/work.h"
 #include "localize/usercode.h"
+#include "localize/waits/waits.h"
 #include "localize/witness/gil.h"
 #include "model/place/place.h"
 #include "model/thresholds.h"
@@ -13,8 +14,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CALL_PREFIX "<system call "
 
 #define CAUSE_NEW_FACTOR 5.0
 #define MAX_ACCUSED 33 /* compared with their peers; the median of so many is as good */
@@ -252,14 +251,9 @@ static bool path_has(const struct job *job, uint32_t frame, const char *const *w
 	return false;
 }
 
-static uint32_t main_frame(const struct job *job, const struct accusation *a)
-{
-	return a->function != FRAME_NONE ? job->functions.data[a->function].frame : a->frame;
-}
-
 static bool is_gc(const struct job *job, const struct accusation *a)
 {
-	uint32_t frame = main_frame(job, a);
+	uint32_t frame = waits_frame(a, job);
 
 	/* What a collection frees is below it. */
 	while (frame != FRAME_NONE && frame != a->frame && !job_frame_collects(job, frame))
@@ -274,13 +268,13 @@ static bool is_data_loading(const struct job *job, const struct accusation *a)
 		"data/datapipes",	 "_next_data",	  "wait_for_batch"
 	};
 
-	return !a->spread && path_has(job, main_frame(job, a), words, ARRAY_SIZE(words));
+	return !a->spread && path_has(job, waits_frame(a, job), words, ARRAY_SIZE(words));
 }
 
 /* Whether the place is a call of this kind or inside one. */
 static bool is_in_call(const struct job *job, const struct accusation *a, enum gpucall call)
 {
-	uint32_t frame = main_frame(job, a);
+	uint32_t frame = waits_frame(a, job);
 
 	while (frame != FRAME_NONE && gpucall_of(job->frames.data[frame].name) != call)
 		frame = job->frames.data[frame].parent;
@@ -292,7 +286,7 @@ static bool is_pinned_allocation(const struct job *job, const struct accusation 
 	static const char *const words[] = { "pin_memory" };
 
 	return is_in_call(job, a, GPUCALL_PIN) ||
-	       (!a->spread && path_has(job, main_frame(job, a), words, ARRAY_SIZE(words)));
+	       (!a->spread && path_has(job, waits_frame(a, job), words, ARRAY_SIZE(words)));
 }
 
 /* value - peers explains at least half of the lost time. */
@@ -317,7 +311,7 @@ static bool is_gil(const struct accusation *a, const struct cause_facts *f)
 /* The samples saw it wait. */
 static bool waits_for_gil(const struct job *job, const struct accusation *a)
 {
-	uint32_t frame = main_frame(job, a);
+	uint32_t frame = waits_frame(a, job);
 
 	return frame != FRAME_NONE && !a->spread && gil_is_wait(&job->frames.data[frame]);
 }
@@ -340,22 +334,6 @@ static bool is_sleep(const struct job *job, uint32_t frame)
 
 	for (size_t i = 0; i < ARRAY_SIZE(calls) && is_system_call(job, frame); i++) {
 		if (strcmp(job->frames.data[frame].name + strlen(CALL_PREFIX), calls[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
-bool cause_waits_for_others(const struct job *job, const struct accusation *a)
-{
-	static const char *const files[] = { "threading.py(",	    "queue.py(",
-					     "selectors.py(",	    "subprocess.py(",
-					     "concurrent/futures/", "multiprocessing/" };
-	uint32_t frame = main_frame(job, a);
-
-	if (is_system_call(job, frame))
-		frame = job->frames.data[frame].parent;
-	for (size_t i = 0; i < ARRAY_SIZE(files) && frame != FRAME_NONE && !a->spread; i++) {
-		if (strncmp(job->frames.data[frame].name, files[i], strlen(files[i])) == 0)
 			return true;
 	}
 	return false;
@@ -405,7 +383,7 @@ static double wanted_cpu(const struct job *job, const struct cause_facts *f)
 static enum cause cause_of_host(const struct job *job, const struct accusation *a,
 				const struct cause_facts *f)
 {
-	uint32_t frame = main_frame(job, a);
+	uint32_t frame = waits_frame(a, job);
 	uint8_t kind = frame != FRAME_NONE ? job->frames.data[frame].kind : KIND_OTHER;
 
 	bool busy = f->mu + wanted_cpu(job, f) >= THREAD_BUSY; /* false: not, or not measured */
@@ -528,7 +506,7 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 		return CAUSE_GC;
 	if (is_starved(a, f))
 		return CAUSE_CPU_STARVED;
-	if ((is_gil(a, f) && !cause_waits_for_others(job, a)) || waits_for_gil(job, a))
+	if ((is_gil(a, f) && !waits_for_others(job, a)) || waits_for_gil(job, a))
 		return CAUSE_GIL;
 	if (is_pinned_allocation(job, a))
 		return CAUSE_PINNED;

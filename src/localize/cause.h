@@ -49,9 +49,6 @@ struct cause_facts {
 _must_check_ int cause_measure(const struct job *job, const struct accusation *a,
 			       struct cause_facts *ret);
 
-/* Whether the thread waits there, by Python's own modules, for another thread or process. */
-bool cause_waits_for_others(const struct job *job, const struct accusation *a);
-
 /* The cause by the first condition that holds; findings about all workers have their own. */
 enum cause cause_find(const struct job *job, const struct accusation *a,
 		      const struct cause_facts *facts);

@@ -4,6 +4,7 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "localize/compose_parts.h"
+#include "localize/waits/waits.h"
 #include "model/place/place.h"
 #include "model/rankset.h"
 #include "model/thresholds.h"
@@ -373,9 +374,13 @@ static void name_awaited(struct draft *d)
 	const struct awaited *awaited = &d->facts.awaited;
 	struct finding *f = d->out;
 	const char *function;
+	const char *coroutine = waits_coroutine(d->job, d->a);
 	enum awaited_by by;
 	size_t len;
 
+	if (f->title != NULL && coroutine != NULL)
+		f->title = arena_printf(d->arena, "%s, an event loop in which %s waits", f->title,
+					coroutine);
 	if (f->title == NULL || !draft_awaits(d, &by) || awaited->place == NULL ||
 	    awaited->by != by)
 		return;

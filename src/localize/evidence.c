@@ -3,6 +3,7 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "localize/compose_parts.h"
+#include "localize/waits/waits.h"
 #include "model/rankset.h"
 #include "model/thresholds.h"
 
@@ -294,15 +295,22 @@ bool draft_awaits(const struct draft *d, enum awaited_by *ret)
 	*ret = awaits_loader(d) ? AWAITED_LOADER : awaited->by;
 	if (*ret == AWAITED_LOADER)
 		return awaits_loader(d);
-	return awaited->place != NULL && cause_waits_for_others(d->job, d->a);
+	return awaited->place != NULL && waits_for_others(d->job, d->a);
 }
 
 /* What those do that it waits for, or, where their stacks are unknown, where to look. */
 static void evidence_of_awaited(struct draft *d)
 {
 	const struct awaited *awaited = &d->facts.awaited;
+	const char *coroutine = waits_coroutine(d->job, d->a);
 	enum awaited_by by;
 
+	if (coroutine != NULL)
+		EVIDENCE(
+			d,
+			"the event loop had nothing to run: what it ran most, %s, waits for another "
+			"coroutine, a timer or I/O",
+			coroutine);
 	if (!draft_awaits(d, &by))
 		return;
 	if (awaited->place != NULL && awaited->by == by && d->facts.awaited_rank >= 0)
