@@ -36,6 +36,7 @@ struct bus_login {
 	const char *certificate_file, *key_file; /* of this client */
 	const char *broker_name;		 /* in its certificate; NULL: the host of url */
 	bool insecure;				 /* nats:// to other hosts is allowed */
+	bool any_version; /* of the broker, also before BROKER_LEAST: for tests */
 };
 
 /* Borrowed: valid during the handler's call. */

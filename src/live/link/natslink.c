@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
+#include "live/link/greeting.h"
 #include "live/link/natslibrary.h"
 #include "live/link/natslogin.h"
 
@@ -201,8 +202,14 @@ static void note_failure(struct natslink *link, natsStatus status, const char *t
 static bool try_connect(struct natslink *link)
 {
 	natsOptions *options = NULL;
-	natsStatus status = link->nats.options_create(&options);
+	struct err err = { "" };
+	natsStatus status;
 
+	if (greeting_check(&link->url, link->login.any_version, &err) < 0) {
+		note_failure(link, NATS_ERR, err.text);
+		return false;
+	}
+	status = link->nats.options_create(&options);
 	if (status == NATS_OK)
 		status = set_all(link, options);
 	begin_delivering(link);
