@@ -42,6 +42,7 @@ struct bus {
 	struct bus_stats stats;
 	uint64_t next_request, next_sub;
 	char inbox[64];	       /* answers come to INBOX.ID */
+	bool has_inbox;	       /* at the broker */
 	struct natslink *link; /* NULL: all in this process */
 	int running;	       /* depth of bus_run() */
 	void (*wake)(void *arg);
@@ -103,19 +104,6 @@ int bus_open(const char *url, void (*wake)(void *arg), void *wake_arg, struct bu
 	return 0;
 }
 
-/* Answers come by a subject that no other connection has. */
-static int open_inbox(struct bus *bus)
-{
-	uint64_t key[2] = { (uint64_t)clock_wall_ns(), 0 };
-	char pattern[BUS_SUBJECT_MAX];
-
-	(void)!getrandom(key, sizeof(key), 0);
-	(void)snprintf(bus->inbox, sizeof(bus->inbox), INBOX ".%016" PRIx64 "%016" PRIx64, key[0],
-		       key[1]);
-	(void)snprintf(pattern, sizeof(pattern), "%s.>", bus->inbox);
-	return natslink_subscribe(bus->link, pattern, INBOX_SUB);
-}
-
 int bus_connect(const struct bus_login *login, void (*wake)(void *arg), void *wake_arg,
 		struct bus **ret, struct err *err)
 {
@@ -125,8 +113,6 @@ int bus_connect(const struct bus_login *login, void (*wake)(void *arg), void *wa
 	if (r < 0)
 		return err_set(err, -r, "out of memory");
 	r = natslink_open(login, wake, wake_arg, &bus->link, err);
-	if (r == 0 && open_inbox(bus) < 0)
-		r = err_set(err, ENOMEM, "out of memory");
 	if (r < 0) {
 		(void)bus_close(bus);
 		return r;
@@ -264,6 +250,27 @@ struct bus_sub *bus_unsub(struct bus *bus, struct bus_sub *sub)
 	return NULL;
 }
 
+/*
+ * Answers come by a subject that no other connection has. Made for the first request: who makes none
+ * needs no permission for it.
+ */
+static int open_inbox(struct bus *bus)
+{
+	uint64_t key[2] = { (uint64_t)clock_wall_ns(), 0 };
+	char pattern[BUS_SUBJECT_MAX];
+	int ret;
+
+	if (bus->link == NULL || bus->has_inbox)
+		return 0;
+	(void)!getrandom(key, sizeof(key), 0);
+	(void)snprintf(bus->inbox, sizeof(bus->inbox), INBOX ".%016" PRIx64 "%016" PRIx64, key[0],
+		       key[1]);
+	(void)snprintf(pattern, sizeof(pattern), "%s.>", bus->inbox);
+	ret = natslink_subscribe(bus->link, pattern, INBOX_SUB);
+	bus->has_inbox = ret == 0;
+	return ret;
+}
+
 int bus_req(struct bus *bus, const char *subject, const void *data, size_t len, int64_t deadline_ns,
 	    bus_answer *answer, void *arg)
 {
@@ -275,7 +282,7 @@ int bus_req(struct bus *bus, const char *subject, const void *data, size_t len, 
 		bus->stats.dropped++;
 		return -ENOBUFS;
 	}
-	if (vec_reserve(&bus->requests, bus->requests.cnt + 1) < 0)
+	if (vec_reserve(&bus->requests, bus->requests.cnt + 1) < 0 || open_inbox(bus) < 0)
 		return -ENOMEM;
 	(void)snprintf(reply, sizeof(reply), "%s.%" PRIu64, bus->inbox, request.id);
 	ret = enqueue(bus, subject, reply, data, len);
