@@ -11,6 +11,12 @@
 
 #define BROKER_LEAST "2.12.7"
 
+/* Names of the client library. Later versions keep what is used; Debian 12 has the first. */
+#define BROKER_LIBRARIES                                                        \
+	{                                                                       \
+		"libnats.so.3.4", "libnats.so.3", "libnats.so.4", "libnats.so", \
+	}
+
 /* Major, minor, patch. Returns whether text begins with a version. */
 static inline bool brokerversion_parse(const char *text, unsigned ret[static 3])
 {

