@@ -98,8 +98,9 @@ static int open_all(void **state)
 	(void)snprintf(port, sizeof(port), "%u", free_port());
 	(void)snprintf(f.url, sizeof(f.url), "tls://127.0.0.1:%s", port);
 	/* TLS files are relative to the folder where the server starts. */
-	return subprocess_start((const char *const[]){ "env", "-C", f.dir, f.server, "-c", config,
-						       "-a", "127.0.0.1", "-p", port, NULL },
+	return subprocess_start((const char *const[]){ "env", "-C", f.dir, "setpriv", "--pdeathsig",
+						       "KILL", f.server, "-c", config, "-a",
+						       "127.0.0.1", "-p", port, NULL },
 				(int[]){ SUBPROCESS_NULL, SUBPROCESS_NULL, SUBPROCESS_NULL },
 				&f.pid);
 }
