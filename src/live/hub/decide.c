@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#define HANG_STACKS_NS (3 * NSEC_PER_SEC) /* a hang's report waits so long for stacks */
+
 static enum detector_state detector_state_of(const struct wire_state *state, bool ending)
 {
 	switch ((enum wire_phase)state->phase) {
@@ -153,6 +155,39 @@ bool hub_holds_audit(const struct hub *hub, int64_t now_ns)
 	       now_ns < hub->overhead.series[OVERHEAD_WINDOW].due_ns;
 }
 
+/* Whether each watched worker has said where it is. Those of other hosts say it a moment later. */
+static bool all_wheres_known(const struct hub *hub)
+{
+	vec_foreach(state, &hub->workers) {
+		bool known = !wire_is_watched(state);
+
+		vec_foreach(where, &hub->wheres)
+			known |= where->worker == state->worker && where->step == state->step;
+		if (!known)
+			return false;
+	}
+	return true;
+}
+
+static bool is_blocked(const struct hub *hub)
+{
+	vec_foreach(state, &hub->workers) {
+		if (state->phase == PHASE_BLOCKED)
+			return true;
+	}
+	return false;
+}
+
+/* Reports a hang that was decided, when what the report needs is there. */
+static void mind_hang(struct hub *hub, int64_t now_ns)
+{
+	if (hub->hang_due_ns == 0 || (now_ns < hub->hang_due_ns && !all_wheres_known(hub)))
+		return;
+	hub->hang_due_ns = 0;
+	if (is_blocked(hub))
+		hub_report_blocked(hub, now_ns);
+}
+
 void hub_decide(struct hub *hub, int64_t now_ns)
 {
 	_cleanup_free_ enum detector_state *states = calloc(hub->workers.cnt + 1, sizeof(*states));
@@ -168,8 +203,11 @@ void hub_decide(struct hub *hub, int64_t now_ns)
 	note_pace(hub);
 	reference_update(&hub->reference, hub->workers.data, hub->workers.cnt);
 	if (decision == JOB_BLOCKED)
-		hub_report_blocked(hub, now_ns);
-	else if (decision == JOB_SLOW)
+		hub->hang_due_ns = now_ns + HANG_STACKS_NS;
+	mind_hang(hub, now_ns);
+	if (decision == JOB_BLOCKED)
+		return;
+	if (decision == JOB_SLOW)
 		profile_slowdown(hub, now_ns);
 	else
 		check_up(hub, now_ns);

@@ -73,7 +73,7 @@ struct hub {
 	bool led, ending;	   /* by the hub of another host; the job was asked to end */
 	int64_t last_mark_ns;	   /* of all workers, until then */
 	uint64_t hang_step;	   /* after the latest hang report; 0: none */
-	int64_t hang_ns;	   /* of that report */
+	int64_t hang_ns, hang_due_ns; /* of that report; the next one waits so long for stacks; 0 */
 	char shown[64];		   /* the job's state as last logged */
 	int64_t first_tick_ns;	   /* 0: none yet */
 	bool advised, part_logged; /* lines said: no iteration was seen; only some ranks are */

@@ -206,8 +206,8 @@ static void take_spawner(char *const *argv, find_fn *find, struct member *ret)
 static const struct scheduler {
 	const char *name, *index, *members;
 } schedulers[] = {
+	/* A batch script has SLURM_PROCID and SLURM_NTASKS, too, and runs on one host. */
 	{ "Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS" },
-	{ "Slurm", "SLURM_PROCID", "SLURM_NTASKS" },
 	{ "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
 	{ "MPI", "PMI_RANK", "PMI_SIZE" },
 	{ "environment", "RANK", "WORLD_SIZE" },
@@ -235,7 +235,7 @@ static void take_scheduler(find_fn *find, bool spawner, struct member *ret)
 
 static void take_addresses(find_fn *find, struct member *ret)
 {
-	const char *list = first_of(find("SLURM_STEP_NODELIST"), find("SLURM_JOB_NODELIST"), NULL);
+	const char *list = find("SLURM_STEP_NODELIST");
 
 	if (ret->address[0] == '\0')
 		set_address(ret, find("MASTER_ADDR"), find("MASTER_PORT"));

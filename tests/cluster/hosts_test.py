@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One job over hosts of its own network: real torchrun, gloo and nats-server.
+
+`perftracker run` is started on each host as users start it, and finds the others by what torchrun
+was told. Skipped where network namespaces cannot be made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import unittest
+from collections.abc import Callable
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "live"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import live  # noqa: E402
+import network  # noqa: E402
+
+TRAIN = str(pathlib.Path(__file__).resolve().parent / "train.py")
+SERVER = live.ROOT / ".venv" / "bin" / "nats-server"
+HOSTS = 3
+LIMIT_S = 240
+
+
+class HostsTest(live.TorchLiveTest):
+    def setUp(self) -> None:
+        super().setUp()
+        why = network.available()
+        if why:
+            self.skipTest(f"hosts cannot be made here: {why}")
+        if not os.access(SERVER, os.X_OK):
+            self.skipTest("nats-server is not installed")
+        self.net = network.Network(HOSTS)
+        self.net.__enter__()
+        self.addCleanup(self.net.__exit__)
+        self.env |= {
+            "PERFTRACKER_NATS_SERVER": str(SERVER),
+            "PERFTRACKER_SECRET": "one for all hosts",
+            "OMP_NUM_THREADS": "1",
+            "GLOO_SOCKET_IFNAME": "eth0",
+        }
+        self.jobs: list[subprocess.Popen[bytes]] = []
+        self.addCleanup(self.end_all)
+
+    def start(self, *options: str, env: dict[int, dict[str, str]] | None = None) -> None:
+        for host in range(HOSTS):
+            words = [
+                live.PROGRAM, "run", "--out", str(self.folder / f"out{host}"),
+                "--min-gap", "0", "--no-audit", *options, "--",
+                self.python, "-m", "torch.distributed.run", f"--nnodes={HOSTS}",
+                f"--node-rank={host}", "--nproc-per-node=1",
+                f"--master-addr={self.net.address(0)}", "--master-port=29500",
+                TRAIN, str(self.folder),
+            ]  # fmt: skip
+            log = open(self.folder / f"log{host}", "wb")
+            self.jobs.append(
+                subprocess.Popen(
+                    self.net.command(host, words),
+                    stdout=log, stderr=log, env={**self.env, **(env or {}).get(host, {})},
+                    start_new_session=True,
+                )  # fmt: skip
+            )
+            log.close()
+
+    def end_all(self) -> None:
+        for job in self.jobs:
+            if job.poll() is None:
+                os.killpg(job.pid, 9)
+            job.wait()
+
+    def log(self, host: int) -> str:
+        return (self.folder / f"log{host}").read_text(errors="replace")
+
+    def until(self, what: str, true: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + LIMIT_S
+        while time.monotonic() < deadline:
+            if true():
+                return
+            time.sleep(0.2)
+        logs = "\n".join(f"host {host}:\n{self.log(host)}" for host in range(HOSTS))
+        self.fail(f"{what} did not come; {logs}")
+
+    def begin_fault(self, name: str) -> None:
+        (self.folder / name).touch()
+
+    def report(self, name: str = "report.json") -> dict:
+        path = self.folder / "out0" / name
+        return json.loads(path.read_text()) if path.is_file() else {}
+
+    def await_steps(self) -> None:
+        """All ranks are watched, and one check-up has been made."""
+        self.until("the check-up", lambda: "event=checkup" in self.log(0))
+
+    def end_job(self) -> None:
+        self.begin_fault("end")
+        for host, job in enumerate(self.jobs):
+            self.assertEqual(job.wait(LIMIT_S), 0, self.log(host))
+
+    def test_a_slow_rank_of_another_host_is_named_in_the_one_report(self) -> None:
+        self.start()
+        self.await_steps()
+        self.begin_fault("sleep.2")
+        self.until("a finding", lambda: self.report().get("verdict") == "abnormal")
+        self.end_job()
+        report = self.report()
+        self.assertEqual(report["coverage"]["workers_analyzed"], HOSTS)
+        finding = report["findings"][0]
+        self.assertEqual(finding["ranks"], "2")
+        self.assertIn("query_inventory", finding["function"]["name"])
+        self.assertEqual(finding["hosts"], "gpu-2")
+        self.assertEqual(len(report["findings"]), 1)
+        self.assertNotIn("event=insecure", self.log(0))
+        for host in (1, 2):
+            self.assertFalse((self.folder / f"out{host}" / "report.json").exists())
+            self.assertIn("event=joined hub=gpu-0", self.log(host))
+            self.assertIn(f"event=finished reports=gpu-0:{self.folder}/out0", self.log(host))
+        self.assertFalse(any(self.folder.rglob("nats-server.conf")), "it has passwords")
+
+    def test_a_rank_of_another_host_that_hangs_is_named(self) -> None:
+        self.start("--blocked", "10")
+        self.await_steps()
+        self.begin_fault("hang.1")
+        self.until("a finding", lambda: self.report().get("verdict") == "abnormal")
+        finding = self.report()["findings"][0]
+        self.assertEqual(finding["ranks"], "1")
+        self.assertIn("wait_for_quota", finding["function"]["name"])
+
+    def test_a_rank_of_another_host_that_fails_is_named(self) -> None:
+        self.start()
+        self.await_steps()
+        self.begin_fault("crash.2")
+        self.until("the end", lambda: all(job.poll() is not None for job in self.jobs))
+        report = self.report()
+        self.assertEqual(report["verdict"], "failed")
+        self.assertRegex(report["reason"], r"rank 2 .* ValueError")
+
+    def test_a_host_without_the_secret_is_watched_alone_and_the_job_is_not_healthy(self) -> None:
+        self.start(env={1: {"PERFTRACKER_SECRET": "another"}})
+        self.until("the line", lambda: "event=hub-not-reached" in self.log(1))
+        self.assertIn("certificate", self.log(1))
+        self.end_job()
+        self.assertIn(self.report()["verdict"], ("inconclusive", "incomplete"))
+        self.assertIn("2 of 3", self.report()["reason"] + str(self.report()["coverage"]))
+        self.assertNotIn("event=joined", self.log(1))
+
+
+if __name__ == "__main__":
+    unittest.main()
