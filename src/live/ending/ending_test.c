@@ -173,7 +173,7 @@ static void restart(void)
 	assert_true(lives_note_successor(&lives, &workers[1], fresh, 200));
 	for (int i = 0; i < 4; i++) {
 		workers[i] = test_worker(i, 200, 10 * MS);
-		workers[i].worker = fresh + (uint32_t)i;
+		workers[i].worker = workers[i].arrival = fresh + (uint32_t)i;
 	}
 }
 

@@ -77,13 +77,27 @@ const struct life_end *life_first(const struct life *life)
 	return life->cnt > 0 ? &life->ends[0] : NULL;
 }
 
+static bool is_abort(const struct wire_state *state)
+{
+	return state->exit_known != 0 && WIFSIGNALED(state->exit_status) &&
+	       WTERMSIG(state->exit_status) == SIGABRT;
+}
+
 const struct life_end *life_first_failure(const struct life *life)
 {
+	const struct life_end *abort = NULL;
+
 	for (size_t i = 0; i < life->cnt; i++) {
-		if (life_is_failure(&life->ends[i].state))
+		const struct wire_state *state = &life->ends[i].state;
+
+		if (!life_is_failure(state))
+			continue;
+		if (abort == NULL && is_abort(state))
+			abort = &life->ends[i];
+		else if (abort == NULL || state->raised[0] != '\0')
 			return &life->ends[i];
 	}
-	return NULL;
+	return abort;
 }
 
 bool life_is_interrupted(const struct life *life)
@@ -181,25 +195,25 @@ static bool has_failed(const struct life *life)
 }
 
 /* Beyond the limit the life before the last one makes way. */
-static void begin_life(struct lives *lives, uint32_t worker)
+static void begin_life(struct lives *lives, uint32_t arrival)
 {
 	if (lives->earlier_cnt + 1 < LIVES_MAX)
 		lives->earlier_cnt++;
 	else
 		lives->all[LIVES_MAX - 2] = lives->all[LIVES_MAX - 1];
-	lives->all[lives->earlier_cnt] = (struct life){ .first_worker = worker };
+	lives->all[lives->earlier_cnt] = (struct life){ .first_arrival = arrival };
 }
 
-bool lives_note_successor(struct lives *lives, const struct wire_state *ended, uint32_t worker,
+bool lives_note_successor(struct lives *lives, const struct wire_state *ended, uint32_t arrival,
 			  uint64_t step)
 {
 	struct life *now = &lives->all[lives->earlier_cnt];
 
-	if (ended->worker < now->first_worker)
+	if (ended->arrival < now->first_arrival)
 		return false; /* another rank has begun the present life */
 	now->step = step;
 	now->failed = has_failed(now);
 	lives->restarts += now->failed;
-	begin_life(lives, worker);
+	begin_life(lives, arrival);
 	return true;
 }

@@ -21,7 +21,7 @@ struct life_end {
 };
 
 struct life {
-	uint32_t first_worker;		     /* workers have ascending ids */
+	uint32_t first_arrival;		     /* of its workers */
 	bool failed;			     /* a rank failed; fixed when the next life begins */
 	uint64_t step;			     /* the greatest of its workers, when it ended */
 	struct life_end ends[LIFE_ENDS_MAX]; /* in the order in which they ended */
@@ -40,7 +40,10 @@ bool life_is_failure(const struct wire_state *state);
 /* Whether it was asked to end: by SIGINT, which Python makes a KeyboardInterrupt. */
 bool life_is_interrupt(const struct wire_state *state);
 
-/* The first end of the life, and the first that is a failure; NULL: none. */
+/*
+ * The first end of the life, and the first that is a failure; NULL: none. An abort comes after an
+ * exception of another rank, though news of it may come first: peers of a rank that ended abort.
+ */
 const struct life_end *life_first(const struct life *life);
 const struct life_end *life_first_failure(const struct life *life);
 
@@ -60,9 +63,9 @@ void lives_note_end(struct lives *lives, const struct wire_state *state, uint64_
 
 /*
  * A worker connects whose rank another one had that has ended. Returns whether that begins a new
- * life. step: the greatest of the present one.
+ * life. arrival: of the new worker; step: the greatest of the present one.
  */
-bool lives_note_successor(struct lives *lives, const struct wire_state *ended, uint32_t worker,
+bool lives_note_successor(struct lives *lives, const struct wire_state *ended, uint32_t arrival,
 			  uint64_t step);
 
 /* "by ValueError", "by SIGKILL", "with exit code 3", "by itself", "without notice" */

@@ -29,7 +29,7 @@ static struct wire_state ended(uint32_t worker, int rank)
 {
 	struct wire_state ret = test_worker(rank, 312, NSEC_PER_MSEC);
 
-	ret.worker = worker;
+	ret.worker = ret.arrival = worker;
 	ret.pid = 70 + worker;
 	ret.phase = PHASE_GONE;
 	ret.bye = 1;
@@ -110,6 +110,21 @@ static void a_later_state_of_an_end_replaces_the_first_at_its_place(void **state
 	assert_int_equal(life_first(lives_present(&lives))->others_step, 300);
 	assert_true(lives_know(&lives, 2));
 	assert_false(lives_know(&lives, 3));
+}
+
+/* Of another host, whose news comes later. */
+static void an_abort_does_not_come_before_the_exception_of_another_rank(void **state)
+{
+	struct wire_state aborted = ended_by(1, 0, SIGABRT), second = ended_by(2, 1, SIGSEGV),
+			  failed = raised(3, 2, "ValueError");
+
+	(void)state;
+	lives_note_end(&lives, &aborted, 312);
+	assert_int_equal(life_first_failure(lives_present(&lives))->state.worker, 1);
+	lives_note_end(&lives, &second, 312);
+	assert_int_equal(life_first_failure(lives_present(&lives))->state.worker, 1);
+	lives_note_end(&lives, &failed, 312);
+	assert_int_equal(life_first_failure(lives_present(&lives))->state.worker, 3);
 }
 
 static void ranks_that_are_started_again_after_a_failure_are_one_restart(void **state)
@@ -213,6 +228,8 @@ int main(void)
 		cmocka_unit_test(each_way_to_end_has_its_words),
 		cmocka_unit_test(an_exit_status_of_0_is_no_failure_whatever_was_printed_before),
 		cmocka_unit_test_setup(a_later_state_of_an_end_replaces_the_first_at_its_place,
+				       set_up),
+		cmocka_unit_test_setup(an_abort_does_not_come_before_the_exception_of_another_rank,
 				       set_up),
 		cmocka_unit_test_setup(ranks_that_are_started_again_after_a_failure_are_one_restart,
 				       set_up),

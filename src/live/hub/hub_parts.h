@@ -70,17 +70,17 @@ struct hub {
 	struct lives lives;
 	struct history history;
 	struct pacelog pacelog;
-	bool led, ending;	   /* by the hub of another host; the job was asked to end */
-	int64_t last_mark_ns;	   /* of all workers, until then */
-	uint64_t hang_step;	   /* after the latest hang report; 0: none */
+	uint32_t arrivals;	      /* of workers */
+	bool led, ending;	      /* by the hub of another host; the job was asked to end */
+	int64_t last_mark_ns;	      /* of all workers, until then */
+	uint64_t hang_step;	      /* after the latest hang report; 0: none */
 	int64_t hang_ns, hang_due_ns; /* of that report; the next one waits so long for stacks; 0 */
-	char shown[64];		   /* the job's state as last logged */
-	int64_t first_tick_ns;	   /* 0: none yet */
-	bool advised, part_logged; /* lines said: no iteration was seen; only some ranks are */
+	char shown[64];		      /* the job's state as last logged */
+	int64_t first_tick_ns;	      /* 0: none yet */
+	bool advised, part_logged;    /* lines said: no iteration was seen; only some ranks are */
 	struct last_report last;
 };
 
-#define HUB_WORKER_MAX 65536u
 void hub_take_state(void *arg, const struct bus_message *message); /* struct wire_state */
 /* Publishes and frees the report. wanted: print it also without a finding. */
 void hub_publish_report(struct hub *hub, struct report *report, uint64_t number, bool wanted);

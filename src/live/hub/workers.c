@@ -5,6 +5,7 @@
 #include "live/hub/hub_parts.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static struct wire_state *find_worker(const struct hub *hub, uint32_t worker)
 {
@@ -132,7 +133,7 @@ static bool replace(struct hub *hub, const struct wire_state *state)
 
 	if (ended == NULL)
 		return false;
-	if (!lives_note_successor(&hub->lives, ended, state->worker, step)) {
+	if (!lives_note_successor(&hub->lives, ended, state->arrival, step)) {
 		*ended = *state;
 		return true;
 	}
@@ -144,8 +145,9 @@ static bool replace(struct hub *hub, const struct wire_state *state)
 
 /* --- all --- */
 
-static void take_new(struct hub *hub, const struct wire_state *state)
+static void take_new(struct hub *hub, struct wire_state *state)
 {
+	state->arrival = ++hub->arrivals;
 	if (!replace(hub, state) && hub->workers.cnt < HUB_WORKER_MAX)
 		(void)vec_push(&hub->workers, *state); /* no memory: hostd repeats it in 100 ms */
 }
@@ -153,12 +155,13 @@ static void take_new(struct hub *hub, const struct wire_state *state)
 void hub_take_state(void *arg, const struct bus_message *message)
 {
 	struct hub *hub = arg;
-	const struct wire_state *state = message->data;
-	struct wire_state *known;
+	struct wire_state heard, *state = &heard, *known;
 
-	if (message->len != sizeof(*state))
+	if (message->len != sizeof(heard))
 		return;
+	memcpy(&heard, message->data, sizeof(heard));
 	known = find_worker(hub, state->worker);
+	state->arrival = known != NULL ? known->arrival : 0;
 	if (state->phase == PHASE_GONE) {
 		bool is_old = known == NULL && lives_know(&hub->lives, state->worker);
 
