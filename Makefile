@@ -5,7 +5,7 @@ OUT ?= out/demo-$(FAULT)
 PYTHON = .venv/bin/python
 export OMP_NUM_THREADS = 1
 
-.PHONY: all test demo asan tsan bench fuzz fmt check clean help
+.PHONY: all test demo demo-cluster asan tsan bench fuzz fmt check clean help
 
 all: ## build the program and its libraries into build/
 	@tools/bootstrap build
@@ -18,6 +18,10 @@ test: ## every test; the last line is "N passed, N failed"
 demo: all ## a 4-rank training job in which FAULT happens (io cpu gc lock noise imbalance all none)
 	@tools/bootstrap demo
 	@tools/demo $(FAULT) $(OUT)
+
+demo-cluster: all ## a job on three hosts (network namespaces, else loopback) in which FAULT happens (sleep hang crash none)
+	@tools/bootstrap demo cluster
+	@$(PYTHON) tools/demo-cluster $(or $(CLUSTER_FAULT),sleep)
 
 asan: ## unit tests with AddressSanitizer and UBSan
 	@tools/bootstrap build && tools/build build-asan && meson test -C build-asan

@@ -63,7 +63,9 @@ class HostsTest(live.TorchLiveTest):
             self.jobs.append(
                 subprocess.Popen(
                     self.net.command(host, words),
-                    stdout=log, stderr=log, env={**self.env, **(env or {}).get(host, {})},
+                    stdout=log,
+                    stderr=log,
+                    env={**self.env, **(env or {}).get(host, {})},
                     start_new_session=True,
                 )  # fmt: skip
             )

@@ -91,13 +91,24 @@ class Network:
     def limit(self, host: int, rate: str) -> None:
         """What the host sends and receives goes through a link of that rate, "80mbit"."""
         shape = ("root", "tbf", "rate", rate, "burst", "64kb", "latency", "50ms")
-        self._do("ip", "netns", "exec", self.namespace(host), "tc", "qdisc", "replace", "dev",
-                 "eth0", *shape)
+        self._do(
+            "ip",
+            "netns",
+            "exec",
+            self.namespace(host),
+            "tc",
+            "qdisc",
+            "replace",
+            "dev",
+            "eth0",
+            *shape,
+        )
         self._do("tc", "qdisc", "replace", "dev", f"{self.key}v{host}", *shape)
 
     def unlimit(self, host: int) -> None:
-        run("ip", "netns", "exec", self.namespace(host), "tc", "qdisc", "del", "dev", "eth0",
-            "root")
+        run(
+            "ip", "netns", "exec", self.namespace(host), "tc", "qdisc", "del", "dev", "eth0", "root"
+        )
         run("tc", "qdisc", "del", "dev", f"{self.key}v{host}", "root")
 
     def cut(self, host: int, connected: bool) -> None:
