@@ -9,7 +9,7 @@
  *
  * The leader publishes what followers say on its own bus, as if those workers were its own; its hub
  * decides for the whole job. A follower publishes what the leader says on its bus, where its hub
- * is silent meanwhile (hub_follow()). If nothing comes from the leader for CLUSTER_LOST_NS, it is
+ * is silent meanwhile (hub_follow()). If no acknowledgement comes for CLUSTER_LOST_NS, it is
  * its own hub again: the host is watched alone.
  *
  * Whatever must arrive is a numbered item that is sent again until it is acknowledged, and taken
@@ -24,12 +24,13 @@
 #include "live/link/bus.h"
 
 #define CLUSTER_VERSION 1u
-#define CLUSTER_BEAT_NS NSEC_PER_SEC	     /* between two messages when nothing is urgent */
-#define CLUSTER_QUIET_NS (15 * NSEC_PER_SEC) /* a host that says nothing for so long is silent */
-#define CLUSTER_LOST_NS (30 * NSEC_PER_SEC)  /* so is the leader */
-#define CLUSTER_PIECE_MAX (512u << 10)	     /* bytes of a fingerprint in one message */
-#define CLUSTER_FILE_MAX (64u << 20)	     /* bytes of a fingerprint */
-#define CLUSTER_ITEMS_MAX (128u << 20)	     /* bytes of items that wait for the leader */
+#define CLUSTER_BEAT_NS NSEC_PER_SEC	       /* between two messages when nothing is urgent */
+#define CLUSTER_QUIET_NS (15 * NSEC_PER_SEC)   /* a host that says nothing for so long is silent */
+#define CLUSTER_AWAITED_NS (60 * NSEC_PER_SEC) /* then a line says which members have not come */
+#define CLUSTER_LOST_NS (30 * NSEC_PER_SEC)    /* so is the leader */
+#define CLUSTER_PIECE_MAX (512u << 10)	       /* bytes of a fingerprint in one message */
+#define CLUSTER_FILE_MAX (64u << 20)	       /* bytes of a fingerprint */
+#define CLUSTER_ITEMS_MAX (128u << 20)	       /* bytes of items that wait for the leader */
 
 struct cluster_setup {
 	struct bus *local, *net; /* borrowed */
@@ -38,6 +39,7 @@ struct cluster_setup {
 	const char *host; /* its name in reports */
 	const char *out_dir;
 	uint32_t node_rank;
+	uint32_t members; /* expected in all; 0: unknown */
 };
 
 struct cluster_stats {

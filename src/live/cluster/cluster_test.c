@@ -525,6 +525,70 @@ static void a_host_that_ends_and_a_hub_that_ends_are_known(void **state)
 	assert_true(follower_is_done(f.followers[1]));
 }
 
+static void reopen_follower(size_t i)
+{
+	f.followers[i] = follower_close(f.followers[i]);
+	open_follower(i);
+}
+
+static void the_workers_of_a_daemon_that_was_started_again_are_new_ones(void **state)
+{
+	uint32_t first;
+
+	(void)state;
+	join();
+	say_state(0, 1, 5);
+	pass(2 * NSEC_PER_SEC);
+	first = f.at_leader.state.worker;
+	reopen_follower(0);
+	pass(5 * NSEC_PER_SEC);
+	assert_int_equal(f.at_leader.state.worker, first);
+	assert_int_equal(f.at_leader.state.phase, PHASE_GONE);
+	say_state(0, 1, 5);
+	pass(2 * NSEC_PER_SEC);
+	assert_int_not_equal(f.at_leader.state.worker, first);
+	assert_int_equal(f.at_leader.state.phase, PHASE_STEADY);
+	assert_int_equal(leader_hosts(f.leader), HOSTS);
+}
+
+/* By mistake two hosts were given one rank: the first keeps it. */
+static void a_second_member_with_one_rank_is_not_taken_for_the_first(void **state)
+{
+	struct bus *bus;
+	struct follower *second;
+	struct cluster_setup setup = { .net = f.nets[1],
+				       .job = "job",
+				       .id = "n1",
+				       .host = "gpu-9",
+				       .out_dir = f.out[1],
+				       .node_rank = 1 };
+	uint64_t dropped;
+	uint32_t first;
+
+	(void)state;
+	join();
+	say_state(0, 1, 5);
+	pass(2 * NSEC_PER_SEC);
+	first = f.at_leader.state.worker;
+	dropped = leader_stats(f.leader).dropped;
+	assert_int_equal(bus_open("inproc:", NULL, NULL, &bus), 0);
+	setup.local = bus;
+	assert_int_equal(follower_open(&setup, &second), 0);
+	for (int i = 0; i < 30; i++) {
+		follower_tick(second, f.now_ns);
+		(void)bus_run(bus, f.now_ns);
+		pass(NSEC_PER_SEC / 5);
+	}
+	say_state(0, 1, 5);
+	pass(2 * NSEC_PER_SEC);
+	assert_int_equal(f.at_leader.state.worker, first);
+	assert_string_equal(f.at_leader.state.host, "gpu-1");
+	assert_true(leader_stats(f.leader).dropped > dropped);
+	assert_false(follower_is_led(second)); /* it watches its host itself */
+	(void)follower_close(second);
+	(void)bus_close(bus);
+}
+
 static void what_is_no_message_is_refused_and_counted(void **state)
 {
 	unsigned char bytes[200];
@@ -588,6 +652,8 @@ int main(void)
 		TEST(a_client_of_any_host_gets_the_hubs_reply),
 		TEST(a_blocked_stack_and_costs_come_whole),
 		TEST(a_host_that_ends_and_a_hub_that_ends_are_known),
+		TEST(the_workers_of_a_daemon_that_was_started_again_are_new_ones),
+		TEST(a_second_member_with_one_rank_is_not_taken_for_the_first),
 		TEST(what_is_no_message_is_refused_and_counted),
 		TEST(subjects_of_any_names_are_valid_and_differ),
 	};

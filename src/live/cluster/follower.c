@@ -291,11 +291,18 @@ static void pass_replies(struct follower *f, const Cluster__Down *down)
 	}
 }
 
+/* A leader that takes what this host says leads it; one that refuses this host does not. */
 static void take_acks(struct follower *f, const Cluster__Down *down)
 {
 	for (size_t i = 0; i < down->n_acks; i++) {
-		if (down->acks[i]->boot == f->boot)
-			outbox_acknowledge(&f->outbox, down->acks[i]->number);
+		if (down->acks[i]->boot != f->boot)
+			continue;
+		outbox_acknowledge(&f->outbox, down->acks[i]->number);
+		f->heard_ns = f->now_ns;
+		if (!f->led)
+			log_line(LOG_INFO, "event=joined hub=\"%s\" reports=\"%s:%s\"", f->leader,
+				 f->leader, f->out);
+		f->led = true;
 	}
 }
 
@@ -312,8 +319,6 @@ static void meet(struct follower *f, const Cluster__Down *down)
 	vec_foreach(known, &f->workers)
 		known->changed = true;
 	f->urgent = true;
-	log_line(LOG_INFO, "event=joined hub=\"%s\" reports=\"%s:%s\"", f->leader, f->leader,
-		 f->out);
 }
 
 static bool is_readable(struct follower *f, const Cluster__Down *down)
@@ -337,12 +342,10 @@ static void take_down(void *arg, const struct bus_message *message)
 	}
 	if (down->epoch != f->epoch)
 		meet(f, down);
-	f->heard_ns = f->now_ns;
-	f->led = true;
 	f->leader_ended |= down->ended;
 	take_acks(f, down);
 	pass_replies(f, down);
-	if (down->host[0] != '\0' && !down->ended) { /* for all hosts: what the hub wants */
+	if (f->led && down->wanted && !down->ended) { /* what the hub wants of all */
 		pass_order(f, down);
 		pass_progress(f, down);
 		pass_slices(f, down);

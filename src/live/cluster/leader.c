@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "base/vec.h"
 #include "live/cluster/cluster.h"
 #include "live/cluster/convert.h"
@@ -17,11 +18,14 @@
 #define HOSTS_MAX 4095u			   /* slots above CONVERT_WORKERS_MAX in a worker's id */
 #define ORDER_LASTS_NS (60 * NSEC_PER_SEC) /* an order is repeated for so long */
 #define ASKS_MAX 64u
+#define SECOND_NS (3 * NSEC_PER_SEC) /* two daemons with one id speak within this time */
+#define ACK_EVERY_NS (5 * NSEC_PER_SEC)
+#define ABSENT_SHOWN 16u
 
 /* A client of another host that waits for a reply. Ids here are above those of hostd's clients. */
 struct asked {
 	uint64_t id, client;
-	uint32_t slot;
+	size_t remote; /* index */
 };
 
 #define ASKED_FROM (UINT64_C(1) << 48)
@@ -41,12 +45,14 @@ struct leader {
 	struct cluster_setup setup;
 	char subject[BUS_SUBJECT_MAX];
 	struct bus_sub *subs[7], *net_sub;
-	VEC(struct remote) remotes; /* by slot - 1 */
+	VEC(struct remote) remotes;
+	uint32_t last_slot;
 	VEC(struct asked) asked;
 	uint64_t last_asked, epoch;
 	struct wanted wanted;
 	int64_t now_ns, beat_ns; /* of the latest tick; of the next message */
-	bool urgent, full_logged;
+	int64_t opened_ns;
+	bool urgent, full_logged, version_logged, absent_logged;
 	struct cluster_stats stats;
 };
 
@@ -59,6 +65,8 @@ static void send_down(struct leader *l, const char *subject, Cluster__Down *down
 
 	down->version = CLUSTER_VERSION;
 	down->epoch = l->epoch;
+	down->host = (char *)(uintptr_t)l->setup.host;
+	down->out = (char *)(uintptr_t)l->setup.out_dir;
 	down->program = (char *)(uintptr_t)PT_VERSION;
 	len = cluster__down__get_packed_size(down);
 	bytes = malloc(len + 1);
@@ -89,6 +97,7 @@ static void acknowledge(struct leader *l, struct remote *remote)
 	cluster__down__init(&down);
 	cluster__ack__init(&ack);
 	remote->ack_due = false;
+	remote->acked_ns = l->now_ns;
 	ack.boot = remote->boot;
 	ack.number = remote->next - 1;
 	down.acks = acks;
@@ -106,8 +115,7 @@ static void send_wanted(struct leader *l, bool ended, int64_t now_ns)
 	struct wanted *wanted = &l->wanted;
 
 	cluster__down__init(&down);
-	down.host = (char *)(uintptr_t)l->setup.host;
-	down.out = (char *)(uintptr_t)l->setup.out_dir;
+	down.wanted = true;
 	down.progress = wanted->profile.progress;
 	down.restarts = wanted->profile.restarts;
 	down.canceled = wanted->profile.canceled;
@@ -211,7 +219,7 @@ static void take_reply(void *arg, const struct bus_message *message)
 	wire.text[sizeof(wire.text) - 1] = '\0';
 	for (size_t i = 0; i < l->asked.cnt; i++) {
 		const struct asked *asked = &l->asked.data[i];
-		const struct remote *remote = &l->remotes.data[asked->slot - 1];
+		const struct remote *remote = &l->remotes.data[asked->remote];
 
 		if (asked->id != wire.client)
 			continue;
@@ -316,7 +324,8 @@ static bool pass_slices_cost(struct leader *l, const struct remote *remote,
 
 static bool pass_ask(struct leader *l, const struct remote *remote, const Cluster__Ask *from)
 {
-	struct asked asked = { .client = from->client, .slot = remote->slot };
+	struct asked asked = { .client = from->client,
+			       .remote = (size_t)(remote - l->remotes.data) };
 	struct wire_ask ask;
 
 	convert_ask_in(from, &ask);
@@ -369,15 +378,20 @@ static void take_items(struct leader *l, struct remote *remote, const Cluster__U
 /* NULL: too many hosts, or no memory. */
 static struct remote *add_remote(struct leader *l, const char *id)
 {
-	struct remote remote = { .slot = (uint32_t)l->remotes.cnt + 1 };
+	struct remote remote = { .boot = 0 };
 
 	(void)snprintf(remote.id, sizeof(remote.id), "%s", id);
-	if (l->remotes.cnt < HOSTS_MAX && vec_push(&l->remotes, remote) == 0)
-		return &l->remotes.data[l->remotes.cnt - 1];
-	if (!l->full_logged)
-		log_line(LOG_ERROR, "event=host-refused why=\"more than %u hosts\"", HOSTS_MAX);
-	l->full_logged = true;
-	return NULL;
+	return vec_push(&l->remotes, remote) == 0 ? &l->remotes.data[l->remotes.cnt - 1] : NULL;
+}
+
+static void publish_phase(struct leader *l, struct remote *remote, enum wire_phase phase)
+{
+	vec_foreach(state, &remote->states) {
+		if (!wire_is_watched(state))
+			continue;
+		state->phase = phase;
+		publish(l, SUBJECT_STATE, state, sizeof(*state));
+	}
 }
 
 /* What is silent may be well: nothing is known. */
@@ -388,12 +402,7 @@ static void silence(struct leader *l, struct remote *remote)
 		return;
 	log_line(LOG_WARNING, "event=host-silent host=\"%s\" seconds=%lld", remote->host,
 		 (long long)(CLUSTER_QUIET_NS / NSEC_PER_SEC));
-	vec_foreach(state, &remote->states) {
-		if (!wire_is_watched(state))
-			continue;
-		state->phase = PHASE_SILENT;
-		publish(l, SUBJECT_STATE, state, sizeof(*state));
-	}
+	publish_phase(l, remote, PHASE_SILENT);
 }
 
 /* The last part of a subject. */
@@ -408,11 +417,23 @@ static struct remote *find_remote(struct leader *l, const char *subject)
 	return add_remote(l, id);
 }
 
+/* Ids of workers have room for so many hosts, and for each of their daemons' starts. */
+static bool has_slot(struct leader *l)
+{
+	if (l->last_slot < HOSTS_MAX)
+		return true;
+	if (!l->full_logged)
+		log_line(LOG_ERROR, "event=host-refused why=\"more than %u hosts\"", HOSTS_MAX);
+	l->full_logged = true;
+	return false;
+}
+
+/* The processes of an earlier daemon of this host have ended with it. */
 static void meet(struct leader *l, struct remote *remote, const Cluster__Up *up)
 {
-	if (remote->boot != 0) /* its workers connect again, with other ids */
-		silence(l, remote);
+	publish_phase(l, remote, PHASE_GONE);
 	remote_begin(remote, up);
+	remote->slot = ++l->last_slot;
 	log_line(LOG_INFO, "event=host-joined host=\"%s\" node_rank=%u hosts=%zu", remote->host,
 		 up->node_rank, l->remotes.cnt + 1);
 	if (strcmp(up->program, PT_VERSION) != 0)
@@ -422,11 +443,28 @@ static void meet(struct leader *l, struct remote *remote, const Cluster__Up *up)
 	l->urgent = true; /* it learns at once what the hub wants */
 }
 
+/* A host whose daemon was started again was silent for longer. */
+static bool is_second(const struct leader *l, struct remote *remote, const Cluster__Up *up)
+{
+	if (remote->boot == 0 || remote->boot == up->boot || remote->ended ||
+	    l->now_ns - remote->heard_ns > SECOND_NS)
+		return false;
+	if (!remote->doubled)
+		log_line(
+			LOG_ERROR,
+			"event=member-twice node_rank=%u hosts=\"%s, %.60s\" effect=\"the second one "
+			"is watched alone\" remedy=\"give each host a rank of its own\"",
+			up->node_rank, remote->host, up->host);
+	remote->doubled = true;
+	return true;
+}
+
 static void take_readable(struct leader *l, const char *subject, const Cluster__Up *up)
 {
 	struct remote *remote = find_remote(l, subject);
 
-	if (remote == NULL) {
+	if (remote == NULL || is_second(l, remote, up) ||
+	    (remote->boot != up->boot && !has_slot(l))) {
 		l->stats.dropped++;
 		return;
 	}
@@ -440,8 +478,21 @@ static void take_readable(struct leader *l, const char *subject, const Cluster__
 	for (size_t i = 0; i < up->n_states; i++)
 		pass_state(l, remote, up->states[i]);
 	take_items(l, remote, up);
-	if (remote->ack_due)
+	/* Also without items: a follower is led as long as it is acknowledged. */
+	if (remote->ack_due || l->now_ns - remote->acked_ns >= ACK_EVERY_NS)
 		acknowledge(l, remote);
+}
+
+static void note_version(struct leader *l, const Cluster__Up *up)
+{
+	if (up == NULL || up->boot == 0 || up->version == CLUSTER_VERSION || l->version_logged)
+		return;
+	l->version_logged = true;
+	log_line(
+		LOG_ERROR,
+		"event=other-protocol host=\"%.60s\" version=\"%.40s\" here=" PT_VERSION
+		" effect=\"that host is watched alone\" remedy=\"install one version on all hosts\"",
+		up->host, up->program);
 }
 
 static void take_up(void *arg, const struct bus_message *message)
@@ -454,6 +505,7 @@ static void take_up(void *arg, const struct bus_message *message)
 		take_readable(l, message->subject, up);
 	} else {
 		l->stats.refused++;
+		note_version(l, up);
 	}
 	if (up != NULL)
 		cluster__up__free_unpacked(up, NULL);
@@ -461,9 +513,45 @@ static void take_up(void *arg, const struct bus_message *message)
 
 /* --- begin, tick, end --- */
 
+static bool has_come(const struct leader *l, uint32_t node_rank)
+{
+	vec_foreach(remote, &l->remotes) {
+		if (remote->node_rank == node_rank)
+			return true;
+	}
+	return node_rank == l->setup.node_rank;
+}
+
+/* Says once which members have not come; of many the first. */
+static void note_absent(struct leader *l)
+{
+	struct str list = { 0 };
+	uint32_t absent = 0;
+
+	if (l->absent_logged || l->now_ns - l->opened_ns < CLUSTER_AWAITED_NS)
+		return;
+	l->absent_logged = true;
+	for (uint32_t i = 0; i < l->setup.members; i++) {
+		if (has_come(l, i) || absent++ >= ABSENT_SHOWN)
+			continue;
+		str_printf(&list, "%s%u", absent > 1 ? "," : "", i);
+	}
+	if (absent > 0)
+		log_line(
+			LOG_WARNING,
+			"event=members-missing came=%u of=%u missing=\"%s%s\" remedy=\"the same command "
+			"on these hosts, too\"",
+			l->setup.members - absent, l->setup.members, str_borrow(&list),
+			absent > ABSENT_SHOWN ? ",..." : "");
+	str_done(&list);
+}
+
 void leader_tick(struct leader *l, int64_t now_ns)
 {
 	l->now_ns = now_ns;
+	if (l->opened_ns == 0)
+		l->opened_ns = now_ns;
+	note_absent(l);
 	vec_foreach(remote, &l->remotes) {
 		if (!remote->silent && now_ns - remote->heard_ns > CLUSTER_QUIET_NS)
 			silence(l, remote);

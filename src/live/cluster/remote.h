@@ -11,12 +11,13 @@
 
 struct remote {
 	char host[64], id[BUS_SUBJECT_MAX]; /* its name; the last part of its subject */
-	uint32_t slot;			    /* from 1; of the ids of its workers here */
-	uint64_t boot, next;		    /* the item that is to come next */
-	int64_t offset_ns; /* by which its CLOCK_MONOTONIC is behind; the least seen */
-	int64_t heard_ns;
-	bool ended, silent, ack_due;
-	VEC(struct wire_state) states; /* as published */
+	uint32_t slot;	     /* from 1, another one for each boot; of the ids of its workers here */
+	uint32_t node_rank;  /* as it says */
+	uint64_t boot, next; /* the item that is to come next */
+	int64_t offset_ns;   /* by which its CLOCK_MONOTONIC is behind; the least seen */
+	int64_t heard_ns, acked_ns;
+	bool ended, silent, ack_due, doubled; /* doubled: a second daemon with its id was told */
+	VEC(struct wire_state) states;	      /* as published */
 	struct remote_file {
 		uint32_t worker;
 		uint64_t order, size, got;

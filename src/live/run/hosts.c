@@ -168,7 +168,8 @@ static struct cluster_setup setup_of(const struct hosts *hosts, struct bus *loca
 				       .id = hosts->id,
 				       .host = hosts->host,
 				       .out_dir = hosts->options->out_dir,
-				       .node_rank = (uint32_t)MAX(member->index, 0) };
+				       .node_rank = (uint32_t)MAX(member->index, 0),
+				       .members = member->index < 0 ? 0 : member->members };
 }
 
 static int lead(struct hosts *hosts, struct bus *local, void (*wake)(void *arg), void *wake_arg,
