@@ -10,7 +10,7 @@
 #include "live/cluster/convert.h"
 
 struct remote {
-	char host[64], id[BUS_SUBJECT_MAX]; /* its name; the last part of its subject */
+	char host[64], id[48]; /* its name; the last part of its subject */
 	uint32_t slot;	     /* from 1, another one for each boot; of the ids of its workers here */
 	uint32_t node_rank;  /* as it says */
 	uint64_t boot, next; /* the item that is to come next */

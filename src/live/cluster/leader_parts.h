@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of the leader: leader.c says what its hub wants, leader_up.c takes what followers say. */
+#pragma once
+
+#include "base/vec.h"
+#include "live/cluster/cluster.h"
+#include "live/cluster/convert.h"
+#include "live/cluster/remote.h"
+
+/* A client of another host that waits for a reply. Ids here are above those of hostd's clients. */
+struct asked {
+	uint64_t id, client;
+	size_t remote; /* index */
+};
+
+#define ASKED_FROM (UINT64_C(1) << 48)
+
+/* What the hub wants, as it said last. */
+struct wanted {
+	struct wire_order order;
+	struct wire_slices slices;
+	struct wire_profile profile;
+	struct wire_report report;
+	uint64_t accepted_step;
+	uint32_t backoff;
+	int64_t order_ns; /* when */
+};
+
+struct leader {
+	struct cluster_setup setup;
+	char subject[BUS_SUBJECT_MAX];
+	struct bus_sub *subs[7], *net_sub;
+	VEC(struct remote) remotes;
+	uint32_t last_slot;
+	VEC(struct asked) asked;
+	uint64_t last_asked, epoch;
+	struct wanted wanted;
+	int64_t now_ns, beat_ns; /* of the latest tick; of the next message */
+	int64_t opened_ns;
+	bool urgent, full_logged, version_logged, absent_logged;
+	struct cluster_stats stats;
+};
+
+/* Packs and publishes it, with what each Down has. What cannot be sent is repeated. */
+void leader_send(struct leader *l, const char *subject, Cluster__Down *down);
+void leader_send_to(struct leader *l, const struct remote *remote, Cluster__Down *down);
+
+/* bus_handler: an Up of a follower. */
+void leader_take_up(void *arg, const struct bus_message *message);
+
+/* A host that says nothing any more. */
+void leader_silence(struct leader *l, struct remote *remote);
