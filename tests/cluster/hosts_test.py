@@ -125,6 +125,32 @@ class HostsTest(live.TorchLiveTest):
             self.assertIn(f"event=finished reports=gpu-0:{self.folder}/out0", self.log(host))
         self.assertFalse(any(self.folder.rglob("nats-server.conf")), "it has passwords")
 
+    def brokers(self) -> list[int]:
+        """Those whose configuration is in this test's folder."""
+        found = []
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = path.read_bytes()
+            except OSError:
+                continue  # it has ended
+            if words.startswith(bytes(SERVER)) and bytes(self.folder) in words:
+                found.append(int(path.parent.name))
+        return found
+
+    def test_a_broker_that_is_killed_is_started_again_and_nothing_is_lost(self) -> None:
+        self.start()
+        self.await_steps()
+        (broker,) = self.brokers()
+        os.kill(broker, 9)
+        self.until("another broker", lambda: "event=broker-restarted" in self.log(0))
+        self.assertNotEqual(self.brokers(), [broker])
+        self.begin_fault("sleep.1")
+        self.until("a finding", lambda: self.report().get("verdict") == "abnormal")
+        self.end_job()
+        self.assertEqual(self.report()["findings"][0]["ranks"], "1")
+        self.assertEqual(self.report()["coverage"]["workers_analyzed"], HOSTS)
+        self.assertEqual(self.brokers(), [])
+
     def test_a_rank_of_another_host_that_hangs_is_named(self) -> None:
         self.start("--blocked", "10")
         self.await_steps()

@@ -22,6 +22,7 @@
 #define OTHERS_END_NS (15 * NSEC_PER_SEC) /* members end one after the other */
 #define DELIVER_NS (30 * NSEC_PER_SEC)	  /* the last results of a follower */
 #define UNREACHED_NS (20 * NSEC_PER_SEC)  /* then a line says that the hub is not reached */
+#define REVIVE_NS (10 * NSEC_PER_SEC)	  /* between two starts of a broker that ends */
 #define OFFLINE_NS (5 * NSEC_PER_SEC)	  /* at the end nobody waits longer for a broker */
 #define SECRET_MAX 256u
 
@@ -30,6 +31,7 @@ struct hosts {
 	struct hub *hub;
 	struct bus *net;
 	struct broker broker;
+	int64_t broker_ns;     /* when it was started last */
 	struct leader *leader; /* one of these two */
 	struct follower *follower;
 	char dir[160], certificate[176], key[176]; /* removed at the end */
@@ -172,23 +174,30 @@ static struct cluster_setup setup_of(const struct hosts *hosts, struct bus *loca
 				       .members = member->index < 0 ? 0 : member->members };
 }
 
+static int start_broker(struct hosts *hosts, struct err *err)
+{
+	struct broker_setup setup = { .dir = hosts->dir,
+				      .address = "0.0.0.0",
+				      .port = hosts->options->member.port,
+				      .hub_password = hosts->hub_password,
+				      .host_password = hosts->password };
+
+	if (!hosts->options->insecure) {
+		setup.certificate_file = hosts->certificate;
+		setup.key_file = hosts->key;
+	}
+	hosts->broker_ns = clock_mono_ns();
+	return broker_start(&setup, &hosts->broker, err);
+}
+
 static int lead(struct hosts *hosts, struct bus *local, void (*wake)(void *arg), void *wake_arg,
 		struct err *err)
 {
 	const struct member *member = &hosts->options->member;
-	struct broker_setup broker = { .dir = hosts->dir,
-				       .address = "0.0.0.0",
-				       .port = member->port,
-				       .hub_password = hosts->hub_password,
-				       .host_password = hosts->password };
 	struct cluster_setup setup;
 	uint64_t random[2] = { 0 };
 	int ret;
 
-	if (!hosts->options->insecure) {
-		broker.certificate_file = hosts->certificate;
-		broker.key_file = hosts->key;
-	}
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return err_set(err, errno, "random numbers: %s", strerror(errno));
 	(void)snprintf(hosts->hub_password, sizeof(hosts->hub_password),
@@ -197,7 +206,7 @@ static int lead(struct hosts *hosts, struct bus *local, void (*wake)(void *arg),
 		       member->port);
 	ret = make_certificate(hosts, true, err);
 	if (ret == 0)
-		ret = broker_start(&broker, &hosts->broker, err);
+		ret = start_broker(hosts, err);
 	if (ret == 0)
 		ret = connect_bus(hosts, BROKER_HUB, hosts->hub_password, wake, wake_arg, err);
 	if (ret < 0)
@@ -307,6 +316,19 @@ void hosts_run(struct hosts *hosts, int64_t now_ns)
 		(void)bus_run(hosts->net, now_ns);
 }
 
+/* One that was killed, or ended by itself, is started again; its clients reconnect. */
+static void revive_broker(struct hosts *hosts, int64_t now_ns)
+{
+	struct err err = { "" };
+
+	if (broker_lives(&hosts->broker) || now_ns - hosts->broker_ns < REVIVE_NS)
+		return;
+	if (start_broker(hosts, &err) < 0)
+		log_line(LOG_WARNING, "event=broker-not-started why=\"%s\"", err.text);
+	else
+		log_line(LOG_WARNING, "event=broker-restarted why=\"nats-server had ended\"");
+}
+
 static void mind_broker(struct hosts *hosts, int64_t now_ns)
 {
 	char why[256];
@@ -333,6 +355,7 @@ void hosts_tick(struct hosts *hosts, int64_t now_ns)
 	hosts_run(hosts, now_ns);
 	mind_broker(hosts, now_ns);
 	if (hosts->leader != NULL) {
+		revive_broker(hosts, now_ns);
 		leader_tick(hosts->leader, now_ns);
 		return;
 	}
