@@ -151,6 +151,23 @@ class HostsTest(live.TorchLiveTest):
         self.assertEqual(self.report()["coverage"]["workers_analyzed"], HOSTS)
         self.assertEqual(self.brokers(), [])
 
+    def daemon(self, host: int) -> int:
+        for pid in live.children(self.jobs[host].pid):
+            if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(live.PROGRAM):
+                return pid
+        raise AssertionError(f"no daemon on host {host}")
+
+    def test_a_hub_that_is_killed_harms_no_training_and_nobody_is_healthy(self) -> None:
+        self.start()
+        self.await_steps()
+        os.kill(self.daemon(0), 9)
+        self.until("the loss", lambda: all("event=hub-lost" in self.log(host) for host in (1, 2)))
+        self.assertEqual(self.brokers(), [])
+        self.end_job()  # all exit with 0
+        for host in (1, 2):
+            report = json.loads((self.folder / f"out{host}" / "report.json").read_text())
+            self.assertNotEqual(report["verdict"], "healthy")
+
     def test_a_rank_of_another_host_that_hangs_is_named(self) -> None:
         self.start("--blocked", "10")
         self.await_steps()
