@@ -30,7 +30,7 @@ struct broker {
 };
 
 /*
- * Starts it and waits until it answers, for 5 seconds at most. Returns 0, or -errno with a line in
+ * Starts it and waits until it answers, for 3 seconds at most. Returns 0, or -errno with a line in
  * err that says what to do: -ENOENT (no nats-server on PATH), -ENOTSUP (too old), -EADDRINUSE, ...
  */
 _must_check_ int broker_start(const struct broker_setup *setup, struct broker *ret,
