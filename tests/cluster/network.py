@@ -79,6 +79,8 @@ class Network:
 
     def __exit__(self, *_: object) -> None:
         for host in range(self.cnt):
+            # A namespace stays as long as one of its processes.
+            run("ip", "link", "delete", f"{self.key}v{host}")
             run("ip", "netns", "delete", self.namespace(host))
         run("ip", "link", "delete", self.bridge)
 
