@@ -122,7 +122,7 @@ class HostsTest(live.TorchLiveTest):
         for host in (1, 2):
             self.assertFalse((self.folder / f"out{host}" / "report.json").exists())
             self.assertIn("event=joined hub=gpu-0", self.log(host))
-            self.assertIn(f"event=finished reports=gpu-0:{self.folder}/out0", self.log(host))
+            self.assertIn(f"event=report-elsewhere reports=gpu-0:{self.folder}/out0", self.log(host))
         self.assertFalse(any(self.folder.rglob("nats-server.conf")), "it has passwords")
 
     def brokers(self) -> list[int]:

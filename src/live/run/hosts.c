@@ -394,6 +394,6 @@ void hosts_finish(struct hosts *hosts)
 		return;
 	}
 	if (follower_is_led(hosts->follower) && !hosts->options->quiet)
-		log_line(LOG_INFO, "event=finished reports=\"%s:%s\"",
+		log_line(LOG_INFO, "event=report-elsewhere reports=\"%s:%s\"",
 			 follower_leader(hosts->follower), follower_out(hosts->follower));
 }

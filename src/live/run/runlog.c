@@ -56,6 +56,28 @@ static const struct log_phrase phrases[] = {
 	{ "hub-silent", NULL, "no decisions for a minute; {effect}" },
 	{ "refused", NULL, "{datagrams} invalid messages were refused" },
 
+	/* other hosts: hosts.c, cluster */
+	{ "hub", NULL, "the hub of job {job} is here; other hosts connect to {listens}" },
+	{ "member", NULL, "a part of job {job}; its hub is at {hub}" },
+	{ "joined", NULL, "joined the hub on {hub}; reports: {reports}" },
+	{ "report-elsewhere", NULL, "the job's reports: {reports}" },
+	{ "host-joined", NULL, "host {host} has joined: {hosts} now" },
+	{ "host-ended", NULL, "" },
+	{ "host-silent", NULL, "host {host} says nothing for {seconds} s: how its ranks are is not known" },
+	{ "host-back", NULL, "host {host} is back" },
+	{ "host-refused", NULL, "a host was refused: {why}" },
+	{ "hub-lost", NULL, "nothing from the hub on {hub} for {seconds} s: {effect}" },
+	{ "hub-not-reached", NULL, "the hub is not reached: {why}; {effect}" },
+	{ "no-hub", NULL, "no hub for the hosts of this job: {why}; {effect}" },
+	{ "members-missing", NULL, "{came} of {of} members came; missing: {missing}; remedy: {remedy}" },
+	{ "member-twice", NULL, "two members have number {node_rank} ({hosts}): {effect}; remedy: {remedy}" },
+	{ "other-version", NULL, "host {host} has version {version}, this one {here}" },
+	{ "other-protocol", NULL, "host {host} has version {version}, this one {here}: {effect}; remedy: {remedy}" },
+	{ "weak-secret", NULL, "no secret: {effect}; remedy: {remedy}" },
+	{ "insecure", NULL, "{effect}" },
+	{ "broker-restarted", NULL, "{why}: it was started again" },
+	{ "broker-not-started", NULL, "nats-server was not started: {why}" },
+
 	/* GPUs: gpuwatch, hostgpus.c */
 	{ "gpu-fault", NULL, "GPU {gpu} reports fault {number}" },
 	{ "gpu-sampler-ended", NULL, "the sampler of GPU counters ended ({crashed} crashed, {killed} killed): {effect}" },
