@@ -10,7 +10,7 @@ Expected: the healthy job has no finding, of each other one the first names the 
 the fault.
 
 With --double, on a CPU by gloo. E13_FAULTS and E13_SOURCES choose ("loader copy", "auto agent");
-E13_KEEP is a folder that keeps what the jobs left.
+E13_OPTIONS are more of `perftracker run`; E13_KEEP is a folder that keeps what the jobs left.
 
     tests/gpu/e13_ranks.py [--build DIR] [--double]
 """
@@ -43,6 +43,7 @@ LIMIT_S = 100
 def command(machine: Machine, fault: str, out: pathlib.Path, source: str) -> list[str]:
     watch = ["run", "--out", str(out), "--keep-traces", "--no-audit", "--source", source]
     watch += ["--min-gap", "4", "--blocked", "40"]
+    watch += os.environ.get("E13_OPTIONS", "").split()
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=3"]
     job = [str(machine.job("rank_steps.py")), "--seconds", str(SECONDS)]
     job += ["--device", "cpu" if machine.double else "cuda"]

@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader, Dataset
 
 WIDTH, LENGTH, BATCH, LAYERS = 512, 128, 8, 4
 BIG = {"cuda": (8192, 8192), "cpu": (512, 512)}
-SLOW_S = 0.08
+SLOW_S = 0.12
 
 
 def read_slowly() -> None:
