@@ -8,22 +8,53 @@
 /* clang-format off */
 static const struct torch_layout layouts[] = {
 	{
-		.version = { 1, 13 }, .comms_kind = 4,
+		.first = { 1, 13 }, .last = { 2, 1 }, .comms_kind = 4,
 		.comms_bytes = 112, .comms_rank = 8, .comms_collective = 16,
 		.comms_in = 48, .comms_out = 52, .elements_bytes = 4, .comms_dtype = 56,
 		.function_inputs = 208, .tensor_elements = 168, .tensor_dtype = 176,
 	},
 	{
-		.version = { 2, 13 },
+		.first = { 2, 2 }, .last = { 2, 2 }, .comms_kind = 4,
+		.comms_bytes = 112, .comms_rank = 8, .comms_size = 12, .comms_collective = 16,
+		.comms_in = 48, .comms_out = 52, .elements_bytes = 4, .comms_dtype = 56,
+		.function_inputs = 208, .tensor_elements = 168, .tensor_dtype = 176,
+	},
+	{
+		.first = { 2, 3 }, .last = { 2, 3 }, .comms_kind = 4,
+		.comms_bytes = 152, .comms_rank = 12, .comms_size = 16, .comms_collective = 24,
+		.comms_in = 56, .comms_out = 60, .elements_bytes = 4, .comms_dtype = 64,
+		.comms_first = 120,
+		.function_inputs = 208, .tensor_elements = 160, .tensor_dtype = 168,
+	},
+	{
+		.first = { 2, 4 }, .last = { 2, 4 }, .comms_kind = 4,
+		.comms_bytes = 208, .comms_rank = 72, .comms_size = 76, .comms_group = 40,
+		.comms_collective = 80, .comms_in = 112, .comms_out = 116, .elements_bytes = 4,
+		.comms_dtype = 120, .comms_first = 176,
+		.function_inputs = 208, .tensor_elements = 160, .tensor_dtype = 168,
+	},
+	{
+		.first = { 2, 5 }, .last = { 2, 11 }, .comms_kind = 4,
+		.comms_bytes = 216, .comms_rank = 72, .comms_size = 76, .comms_group = 40,
+		.comms_collective = 80, .comms_in = 112, .comms_out = 120, .elements_bytes = 8,
+		.comms_dtype = 128, .comms_first = 184,
+		.function_inputs = 208, .tensor_elements = 160, .tensor_dtype = 168,
+	},
+	{
+		.first = { 2, 12 }, .last = { 2, 12 }, .comms_kind = 4,
+		.comms_bytes = 240, .comms_rank = 72, .comms_size = 76, .comms_group = 40,
+		.comms_collective = 80, .comms_in = 112, .comms_out = 120, .elements_bytes = 8,
+		.comms_dtype = 128, .comms_seq = 224, .comms_first = 184,
+		.function_inputs = 208, .tensor_elements = 160, .tensor_dtype = 168,
+	},
+	{
+		.first = { 2, 13 }, .last = { 2, 15 },
 		.comms_bytes = 240, .comms_rank = 72, .comms_size = 76, .comms_group = 40,
 		.comms_collective = 80, .comms_in = 112, .comms_out = 120, .elements_bytes = 8,
 		.comms_dtype = 128, .comms_seq = 224, .comms_first = 184,
 		.function_inputs = 208, .tensor_elements = 152, .tensor_dtype = 160,
 	},
 };
-
-/* Only the hook was tried: operators and collectives, without their elements and bytes. */
-static const struct torch_version hooks[] = { { 2, 6 } };
 
 /* c10::ScalarType; numbers are never given to another type. */
 static const uint8_t dtype_bytes[] = {
@@ -60,27 +91,18 @@ int torch_version_parse(const char *text, struct torch_version *ret)
 	return 0;
 }
 
-static bool is_same(struct torch_version a, struct torch_version b)
+static bool is_before(struct torch_version a, struct torch_version b)
 {
-	return a.major == b.major && a.minor == b.minor;
+	return a.major != b.major ? a.major < b.major : a.minor < b.minor;
 }
 
 const struct torch_layout *torch_layout_find(struct torch_version version)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
-		if (is_same(layouts[i].version, version))
+		if (!is_before(version, layouts[i].first) && !is_before(layouts[i].last, version))
 			return &layouts[i];
 	}
 	return NULL;
-}
-
-bool torch_hook_was_tried(struct torch_version version)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++) {
-		if (is_same(hooks[i], version))
-			return true;
-	}
-	return torch_layout_find(version) != NULL;
 }
 
 uint32_t torch_dtype_bytes(uint32_t dtype)

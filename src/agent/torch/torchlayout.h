@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Versions of PyTorch whose RecordFunction hook was tested, and the offsets of a collective's
+ * Versions of PyTorch whose RecordFunction hook is known, and the offsets of a collective's
  * description in their C++ objects. at::RecordFunctionCallback is the same in all of them. Strings
  * are those of the C++11 ABI, x86-64.
  * Source: offsetof in ATen/record_function.h, c10/core/TensorImpl.h and
- * torch/csrc/distributed/c10d/ParamCommsUtils.hpp of each version.
+ * torch/csrc/distributed/c10d/ParamCommsUtils.hpp of each version (tools/torch-layouts).
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct torch_version {
 
 /* Offsets in bytes. 0: the version has no such member, but where said otherwise. */
 struct torch_layout {
-	struct torch_version version;
+	struct torch_version first, last; /* all versions between them are alike */
 
 	/* c10::DebugInfoKind::PARAM_COMMS_INFO where it is a number; 0: it is a variable. */
 	uint8_t comms_kind;
@@ -51,11 +51,8 @@ struct torch_value {
 /* text: torch.__version__, such as "2.13.0+cpu". Returns 0 or -EINVAL. */
 _must_check_ int torch_version_parse(const char *text, struct torch_version *ret);
 
-/* Static; NULL for a version whose layout is not known. */
+/* Static; NULL for a version whose layout is not known: its hook is not known either. */
 const struct torch_layout *torch_layout_find(struct torch_version version);
-
-/* Whether the RecordFunction hook of this version was tried, its layout known or not. */
-bool torch_hook_was_tried(struct torch_version version);
 
 /* Bytes of an element of a c10::ScalarType; 0 when that is not known. */
 uint32_t torch_dtype_bytes(uint32_t dtype);

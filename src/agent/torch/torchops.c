@@ -39,7 +39,7 @@ struct callback {
 	bool scopes[SCOPE_CNT];
 	bool needs_inputs, needs_outputs, needs_ids;
 };
-_Static_assert(sizeof(struct callback) == 40, "as in torch 1.13 to 2.13");
+_Static_assert(sizeof(struct callback) == 40, "as in torch 1.13 to 2.15");
 
 /* An operator that runs. */
 struct open_op {
@@ -488,6 +488,12 @@ static int find_symbols(void *library, struct torch_hook *ret)
 	return ret->add != NULL && ret->remove != NULL && ret->name != NULL ? 0 : -ENOENT;
 }
 
+/* By one of many symbols that only this ABI has. */
+static bool has_cxx11_abi(void *library)
+{
+	return dlsym(library, "_ZN2at11show_configB5cxx11Ev") != NULL;
+}
+
 static bool is_forced(void)
 {
 	const char *wanted = getenv("PERFTRACKER_OPERATORS");
@@ -504,7 +510,7 @@ int torchops_open(const char *torch_version, char *why, size_t size)
 
 	if (torch_version_parse(torch_version, &version) == 0)
 		layout = torch_layout_find(version);
-	if (!torch_hook_was_tried(version) && !is_forced())
+	if (layout == NULL && !is_forced())
 		return refuse(-ENOTSUP, why, size, "torch ", torch_version,
 			      " has not been tried; PERFTRACKER_OPERATORS=force tries it", NULL);
 	library = find_library(torch_version);
@@ -512,6 +518,8 @@ int torchops_open(const char *torch_version, char *why, size_t size)
 		return refuse(-ENOENT, why, size, "libtorch_cpu.so is not loaded", NULL);
 	if (find_symbols(library, &found) < 0)
 		return refuse(-ENOENT, why, size, "libtorch_cpu.so lacks RecordFunction", NULL);
+	if (!has_cxx11_abi(library)) /* strings have another size there */
+		layout = NULL;
 	torchcomms_open(library, layout);
 	torchinputs_open(library, layout);
 	torchops.hook = found;

@@ -16,12 +16,14 @@ namespace {
 std::shared_ptr<torch::ParamCommsDebugInfo> describe(const char *group, int64_t elements)
 {
 	const int rank = 1, group_size = 8;
-#if TORCH_VERSION_MAJOR >= 2
+#if TORCH_VERSION_MAJOR >= 2 && TORCH_VERSION_MINOR >= 4
 	auto info = std::make_shared<torch::ParamCommsDebugInfo>(
 		std::make_tuple(std::string(group), std::string("what it is for")), rank,
 		std::string("allreduce"), elements, elements, at::kHalf, std::vector<int64_t>(),
 		std::vector<int64_t>(), 16, 2, group_size);
+#if TORCH_VERSION_MINOR >= 12
 	info->setSequenceInfo(42, false);
+#endif
 	return info;
 #else
 	(void)group;

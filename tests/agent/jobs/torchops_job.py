@@ -382,11 +382,11 @@ def job_check(probe: Probe) -> Any:
 
 def job_versions(probe: Probe) -> Any:
     answers = {}
-    for version in ("2.9.1+cu128", "3", "", "x.y", "2.13.0+cpu"):
+    for version in ("2.16.0+cu130", "3", "", "x.y", "2.13.0+cpu"):
         answers[version] = probe.open(version)
     os.environ["PERFTRACKER_OPERATORS"] = "force"
     ctypes.CDLL(None).setenv(b"PERFTRACKER_OPERATORS", b"force", 1)
-    answers["forced"] = probe.open("2.9.1+cu128")
+    answers["forced"] = probe.open("2.16.0+cu130")
     return answers
 
 
