@@ -10,7 +10,7 @@ Expected: the healthy job has no finding, of each other one the first names the 
 the fault.
 
 With --double, on a CPU by gloo. E13_FAULTS and E13_SOURCES choose ("loader copy", "auto agent");
-E13_OPTIONS are more of `perftracker run`; E13_KEEP is a folder that keeps what the jobs left.
+E13_OPTIONS are more of `perftracker run` (--no-audit); E13_KEEP is a folder that keeps what the jobs left; E13_SECONDS is how long each runs.
 
     tests/gpu/e13_ranks.py [--build DIR] [--double]
 """
@@ -35,15 +35,15 @@ WORDS = {
     "copy": ("Memcpy DtoH", "aten::copy_", "aten::_to_copy", "cudaMemcpy", "cpu"),
     "hang": ("wait_for_license",),
 }
-SECONDS = 32
+SECONDS = float(os.environ.get("E13_SECONDS", "32"))
 AFTER_S = 10
 LIMIT_S = 100
 
 
 def command(machine: Machine, fault: str, out: pathlib.Path, source: str) -> list[str]:
-    watch = ["run", "--out", str(out), "--keep-traces", "--no-audit", "--source", source]
+    watch = ["run", "--out", str(out), "--keep-traces", "--source", source]
     watch += ["--min-gap", "4", "--blocked", "40"]
-    watch += os.environ.get("E13_OPTIONS", "").split()
+    watch += os.environ.get("E13_OPTIONS", "--no-audit").split()
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=3"]
     job = [str(machine.job("rank_steps.py")), "--seconds", str(SECONDS)]
     job += ["--device", "cpu" if machine.double else "cuda"]

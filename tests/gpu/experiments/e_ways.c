@@ -51,6 +51,7 @@ static struct {
 	struct cupti_functions api;
 	void *subscriber;
 	_Atomic uint64_t kernels, records, buffers, bytes;
+	bool finalizing;
 	int64_t subscribe_ns, enable_ns;
 } at;
 
@@ -59,12 +60,18 @@ const char *ways_name(size_t idx)
 	return idx < ARRAY_SIZE(ways) ? ways[idx].name : NULL;
 }
 
+/* At the exit of the call that ways_finalize() makes: elsewhere graphs fail after it (CUDA 13.0). */
 static void callback(void *data, uint32_t domain, uint32_t call, const void *info)
 {
+	const struct cupti_callback_data *made = info;
+
 	(void)data;
-	(void)domain;
-	(void)call;
-	(void)info;
+	if (!at.finalizing || domain != CUPTI_DOMAIN_DRIVER || call != CUPTI_DRIVER_GET_VERSION ||
+	    made->site != CUPTI_SITE_EXIT)
+		return;
+	at.finalizing = false;
+	(void)at.api.unsubscribe(at.subscriber);
+	(void)at.api.finalize();
 }
 
 static void request(uint8_t **buffer, size_t *size, size_t *record_max)
@@ -227,10 +234,15 @@ void ways_close(struct ways_seen *ret)
 int64_t ways_finalize(void)
 {
 	int64_t begin_ns = clock_mono_ns();
+	char why[GPUTRACE_WHY_MAX] = "";
+	struct cuda_functions cuda;
+	int version;
 
-	if (at.way->what == 0)
+	if (at.way->what == 0 || cuda_find(&cuda, why) < 0)
 		return 0;
-	(void)at.api.unsubscribe(at.subscriber);
-	(void)at.api.finalize();
+	at.finalizing = true;
+	(void)at.api.enable_callback(1, at.subscriber, CUPTI_DOMAIN_DRIVER,
+				     CUPTI_DRIVER_GET_VERSION);
+	(void)cuda.driver_version(&version);
 	return clock_mono_ns() - begin_ns;
 }
