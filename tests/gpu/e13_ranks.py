@@ -10,7 +10,8 @@ Expected: the healthy job has no finding, of each other one the first names the 
 the fault.
 
 With --double, on a CPU by gloo. E13_FAULTS and E13_SOURCES choose ("loader copy", "auto agent");
-E13_OPTIONS are more of `perftracker run` (--no-audit); E13_KEEP is a folder that keeps what the jobs left; E13_SECONDS is how long each runs.
+E13_OPTIONS are more of `perftracker run` (--no-audit); E13_KEEP is a folder that keeps what the
+jobs left; E13_SECONDS is how long each runs.
 
     tests/gpu/e13_ranks.py [--build DIR] [--double]
 """
