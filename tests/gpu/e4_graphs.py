@@ -4,10 +4,12 @@
 
 Expected: two windows each see all kernels of all replays, each with its node, as many nodes as
 the graph has; no kernel names a launch that was not (CUDA 13.0 has wrong correlation numbers from
-a process's second session on: there the back end reports none). A replay after the windows takes
-as long as before, within 5 %, and does not fail. With a record for each launch (GRAPH_TRACE) there
-are as many records as launches. The cost of a record for each launch and for each kernel is
-reported.
+a process's second session on: there the back end reports none). CUPTI is left idle after a window
+in which a graph was launched: when it is finalized, a graph that was launched in the window, and
+again before the finalize, fails at its next launch (719, seen with CUDA 13.0; e_loops tries it). A
+replay after the windows does not fail; how much longer it takes is reported. With a record for each
+launch (GRAPH_TRACE) there are as many records as launches. The cost of a record for each launch and
+for each kernel is reported.
 
     tests/gpu/e4_graphs.py [--build DIR] [--double]
 """
@@ -17,7 +19,7 @@ from __future__ import annotations
 import sys
 
 from e2_overhead import judge_way, loop_in_way
-from experiment import Check, Experiment, Figures, Machine, at_most, equal, more_frac, objects, run
+from experiment import Check, Experiment, Figures, Machine, equal, more_frac, objects, run
 
 REPLAYS = {False: 1000, True: 30}
 KERNELS, REPLAYED = 256, 8  # of a round of e_loops, beside the one that keeps the GPU busy
@@ -61,11 +63,18 @@ def judge(figures: Figures) -> list[Check]:
             equal(f"{name}: with a node", window["graph_kernels"], window["kernels"]),
             equal(f"{name}: different nodes", window["nodes"], nodes),
             equal(f"{name}: kernels of launches that were not", window["unlaunched"], 0),
-            equal(f"{name}: what stayed attached", window["stayed"], ""),
-        ]
+            Check(
+                f"{name}: CUPTI is not finalized", "left idle", window["stayed"],
+                "CUDA graphs" in window["stayed"],
+            ),
+        ]  # fmt: skip
     for after in (p for p in phases if p["phase"] == "after"):
         more = 100 * more_frac(after["whole_ns"], before["whole_ns"])
-        checks.append(at_most(f"a replay after window {after['window']}", more, 5, " %"))
+        text = f"{more:+.1f} % for kernels that do nothing"
+        checks.append(Check(f"a replay after window {after['window']}", "reported", text, True))
+    finalized = figures["kernels"].get("detached", {})
+    seen = "fails" if finalized.get("failed") else "works"
+    checks.append(Check("a replay after a finalize behind replays", "reported", seen, True))
     return checks + judge_traced(figures)
 
 

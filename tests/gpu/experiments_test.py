@@ -35,6 +35,7 @@ PHASES = [
     },
     {"phase": "after", "window": 1, "enqueue_ns": 2010.0, "whole_ns": 3010.0},
 ]  # fmt: skip
+IDLE_PHASES = [{**p, "stayed": "idle: CUDA graphs"} if "stayed" in p else p for p in PHASES]
 PROBE = {"after_import": 0, "after_profiler": 0, "mapped_later": ["/a/libcupti.so.13"]}
 WAY = {
     "before": {"launched": 512, "queue_ns": 2000.0, "gpu_ns": 1500.0, "others_ns": 300.0},
@@ -87,7 +88,7 @@ GOOD: dict[str, Any] = {
         "steps": {"eager": [STEPS, {**STEPS, "way": "runtime", "in_ms": 120.0}]},
     },
     "e3_residue": {"launches": PHASES, "bare": BARE, "steps": [LOOP, LOOP, LOOP]},
-    "e4_graphs": {"phases": PHASES, "kernels": WAY, "traced": TRACED},
+    "e4_graphs": {"phases": IDLE_PHASES, "kernels": WAY, "traced": TRACED},
     "e5_pmsampling": {
         "seconds": 20,
         "followed": True,
@@ -190,8 +191,7 @@ BAD: dict[str, list[tuple[str, Any]]] = {
         ("phases.3.graph_kernels", 0),
         ("phases.3.nodes", 1),
         ("phases.3.unlaunched", 16),
-        ("phases.3.stayed", "idle"),
-        ("phases.4.whole_ns", 3400.0),
+        ("phases.3.stayed", ""),
         ("traced.seen.records", 768),
     ],
     "e5_pmsampling": [
@@ -441,7 +441,7 @@ class Doubles(unittest.TestCase):
 
     def test_graphs_are_seen_whole_in_both_windows(self) -> None:
         checks = self.checks("e4_graphs.py")
-        self.assert_ok(checks, ": kernels", "with a node", "different nodes", "stayed attached")
+        self.assert_ok(checks, ": kernels", "with a node", "different nodes", "not finalized")
 
     def test_a_sampler_beside_a_load_loses_nothing(self) -> None:
         self.assert_ok(self.checks("e5_pmsampling.py"), "samples a second", "overflows")

@@ -122,6 +122,27 @@ static void old_version(void)
 	}
 }
 
+static void launched_graphs(void)
+{
+	for (size_t i = 0; i < 3; i++) {
+		begin_window();
+		work(10);
+		if (i == 1)
+			job.graph(7, 3, 1000);
+		job.synchronize(7);
+		CHECK(end_window() == (i == 0 ? 0 : -EOPNOTSUPP));
+		CHECK(i == 0 || strstr(why, "the job launches CUDA graphs") != NULL);
+		CHECK(job.count("finalized") == 1 && job.count("attached") == 0);
+		CHECK(job.count("enabled") == 0 && job.count("calls") == 0);
+		CHECK(count(GPUTRACE_KERNEL, "gemm") == 5);
+	}
+}
+
+static void once_a_graph_was_launched_cupti_is_left_idle(_unused_ void **state)
+{
+	run_in_child(launched_graphs);
+}
+
 static void before_cuda_12_6_cupti_is_left_idle_and_to_others(_unused_ void **state)
 {
 	run_in_child(old_version);
@@ -301,6 +322,7 @@ int main(void)
 		cmocka_unit_test(a_detach_that_does_not_come_is_given_up_and_tried_again),
 		cmocka_unit_test(a_detach_that_ends_late_is_known_to_the_next_window),
 		cmocka_unit_test(before_cuda_12_6_cupti_is_left_idle_and_to_others),
+		cmocka_unit_test(once_a_graph_was_launched_cupti_is_left_idle),
 		cmocka_unit_test(graphs_are_captured_while_a_window_begins_and_ends),
 		cmocka_unit_test(cupti_is_detached_when_a_capture_has_ended),
 		cmocka_unit_test(a_capture_that_does_not_end_leaves_cupti_attached),

@@ -191,11 +191,12 @@ static void detached(void)
 /*
  * Re-attaching after it crashed while graphs were alive, before CUDA 12.6. Whether some are is
  * not to be known: they may have been captured in this window or before it, and never launched
- * in one.
+ * in one. Later versions (seen with 13.0) fail at the next launch of a graph (719, and with it the
+ * job) when that graph was launched while kernels were recorded, and again before the finalize.
  */
 static bool may_finalize(void)
 {
-	return cupti.version >= CUPTI_VERSION_12_6;
+	return cupti.version >= CUPTI_VERSION_12_6 && !cupti.reader.graphs_ran;
 }
 
 static int subscribe(char ret_why[static GPUTRACE_WHY_MAX])
@@ -482,9 +483,10 @@ static int detach(char ret_why[static GPUTRACE_WHY_MAX])
 
 	if (!may_finalize()) {
 		unsubscribe();
-		gputrace_why(ret_why,
-			     "CUPTI is left idle, not detached: before CUDA 12.6 that may harm "
-			     "graphs",
+		gputrace_why(ret_why, "CUPTI is left idle, not detached: ",
+			     cupti.version < CUPTI_VERSION_12_6
+				     ? "before CUDA 12.6 that may harm graphs"
+				     : "the job launches CUDA graphs",
 			     NULL);
 		return -EOPNOTSUPP;
 	}

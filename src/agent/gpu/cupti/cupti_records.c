@@ -230,6 +230,7 @@ static void read_kernel(struct cupti_reader *reader, const struct cupti_kernel *
 					.graph_node = kernel->graph_node,
 					.size = product(kernel->grid) * product(kernel->block) };
 
+	reader->graphs_ran |= kernel->graph_node != 0;
 	if (reader->graphs_uncorrelated && kernel->graph_node != 0)
 		event.correlation = 0;
 	note_context(reader, kernel->context, kernel->device);

@@ -27,6 +27,7 @@ struct cupti_reader {
 	 * session of any tool on): they are dropped, and launches are matched by order.
 	 */
 	bool graphs_uncorrelated;
+	bool graphs_ran; /* in any window of this process */
 	struct {
 		uint32_t context;
 		int32_t device;
