@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common code of the experiments E0 to E12: running, skipping, judging, reporting.
+"""Common code of the experiments E0 to E13: running, skipping, judging, reporting.
 
 An experiment measures figures on a machine with a GPU, and judges them: a pure function makes
 checks of them, each against what is expected. Its script prints one object of JSON and ends with

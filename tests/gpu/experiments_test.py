@@ -146,6 +146,12 @@ GOOD: dict[str, Any] = {
         "backend": "nccl", "ranks": 2, "nccl": "2.28.9", "plugin": "libperftracker-agent.so",
         "mapped": True, "queued": 96, "sized": 96,
     },
+    "e13_ranks": {"jobs": [
+        {"fault": "none", "source": "auto", "code": 0, "reports": [{"findings": []}]},
+        {"fault": "loader", "source": "auto", "code": 0, "reports": [
+            {"findings": [["slow-data-loading", "rank_steps.py(26): read_slowly", "1", 50.0]]},
+        ]},
+    ]},
 }  # fmt: skip
 
 # One figure that is another, and so is the verdict.
@@ -266,6 +272,13 @@ BAD: dict[str, list[tuple[str, Any]]] = {
         ("sized", 80),
         ("sized", 200),
     ],
+    "e13_ranks": [
+        ("jobs.0.code", 1),
+        ("jobs.0.reports.0.findings", [["host-stall", "main", "1", 2.0]]),
+        ("jobs.1.reports.0.findings", []),
+        ("jobs.1.reports.0.findings.0.2", "0-2"),
+        ("jobs.1.reports.0.findings.0", ["elsewhere", "main", "1", 50.0]),
+    ],
 }
 
 
@@ -295,7 +308,7 @@ class Judges(unittest.TestCase):
         names = {path.stem for path in HERE.glob("e*_*.py")} - {"experiments_test"}
         self.assertEqual(set(GOOD), names)
         self.assertEqual(set(BAD), names)
-        self.assertEqual(len(names), 13)
+        self.assertEqual(len(names), 14)
 
     def test_figures_as_expected_pass(self) -> None:
         for name, figures in GOOD.items():
@@ -347,7 +360,7 @@ class Runner(unittest.TestCase):
         )
         self.assertEqual(done.returncode, 77, done.stdout + done.stderr)
         output = json.loads((self.folder / "experiments.json").read_text())["experiments"]
-        self.assertEqual([each["experiment"] for each in output], [f"E{i}" for i in range(13)])
+        self.assertEqual([each["experiment"] for each in output], [f"E{i}" for i in range(14)])
         for each in output:
             self.assertEqual(each["outcome"], "skipped")
             self.assertTrue(each["why"], each)
