@@ -375,6 +375,30 @@ static void pipeline_stages_are_compared_apart(void **state)
 	assert_int_equal(report.finding_cnt, 0);
 }
 
+/* One worker computed once what the others did in too little time to be kept. */
+static void workers_that_hardly_compute_are_peers(void **state)
+{
+	static const struct test_place odd = { NULL, KIND_KERNEL, "gemm_nn", CLASS_COMPUTE };
+	static const struct test_place usual = { NULL, KIND_KERNEL, "gemm_tn", CLASS_COMPUTE };
+	struct job joined;
+
+	(void)state;
+	test_job_init(&job, 3, 0, 0);
+	for (int i = 0; i < 4; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 3; w++) {
+			test_work(&job, w, &test_crop, 97);
+			test_work(&job, w, &usual, 1);
+		}
+		test_work(&job, 2, &odd, 2);
+	}
+	test_finish(&job);
+	assert_int_equal(job_init(&joined, job.fps, job.cnt), 0);
+	assert_int_equal(peers_find(&joined), 0);
+	assert_int_equal(joined.group_cnt, 1);
+	job_done(&joined);
+}
+
 static void a_slow_worker_stays_among_its_peers(void **state)
 {
 	struct job joined;
@@ -432,6 +456,7 @@ int main(void)
 		TEST(the_order_of_the_fingerprints_does_not_matter),
 		TEST(the_report_outlives_the_fingerprints),
 		TEST(pipeline_stages_are_compared_apart),
+		TEST(workers_that_hardly_compute_are_peers),
 		TEST(a_slow_worker_stays_among_its_peers),
 		TEST(failed_allocations_are_errors_and_leak_nothing),
 	};

@@ -64,7 +64,7 @@ static int measure_work(const struct job *job, struct work *ret)
 	return 0;
 }
 
-static double alike(const struct work *work, size_t a, size_t b)
+static bool alike(const struct work *work, size_t a, size_t b)
 {
 	const double *betas_a = &work->beta[a * work->role_cnt];
 	const double *betas_b = &work->beta[b * work->role_cnt];
@@ -77,7 +77,7 @@ static double alike(const struct work *work, size_t a, size_t b)
 		if (betas_a[role] > 0 && betas_b[role] > 0)
 			both += weight;
 	}
-	return either > 0 ? both / either : 1;
+	return peers_alike(both, either);
 }
 
 int peers_find(struct job *job)
@@ -92,7 +92,7 @@ int peers_find(struct job *job)
 	for (size_t w = 0; w < job->worker_cnt; w++) {
 		uint32_t group = 0;
 
-		while (group < job->group_cnt && alike(&work, leaders[group], w) < PEERS_ALIKE)
+		while (group < job->group_cnt && !alike(&work, leaders[group], w))
 			group++;
 		if (group == job->group_cnt)
 			leaders[job->group_cnt++] = w;

@@ -18,3 +18,9 @@
  * functions^2).
  */
 _must_check_ int peers_find(struct job *job);
+
+/* Whether two workers do the same work, by the sums of the weights of what both compute, or one. */
+static inline bool peers_alike(double both_frac, double either_frac)
+{
+	return either_frac < PEERS_WORK_MIN || both_frac >= PEERS_ALIKE * either_frac;
+}

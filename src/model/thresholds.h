@@ -442,6 +442,12 @@
  */
 #define PEERS_ALIKE 0.6
 
+/*
+ * PEERS_WORK_MIN: share of the window | docs/method.md, 1 | workers that compute less are not told
+ * apart: a function below what a fingerprint keeps seems absent
+ */
+#define PEERS_WORK_MIN 0.05
+
 /* --- Which executions are one collective --- */
 
 /*

@@ -86,7 +86,7 @@ static void load_worker(struct roles *r, const struct columns *columns,
 }
 
 /* Weighted Jaccard similarity; the weight of a role is the larger of the two betas. */
-static double alike(const struct roles *r, const struct leader *leader)
+static bool alike(const struct roles *r, const struct leader *leader)
 {
 	double both = 0, either = leader->total;
 
@@ -98,7 +98,7 @@ static double alike(const struct roles *r, const struct leader *leader)
 		if (its > 0)
 			both += weight;
 	}
-	return either > 0 ? both / either : 1;
+	return peers_alike(both, either);
 }
 
 static int lead(struct roles *r)
@@ -145,8 +145,7 @@ int columns_peers(struct columns *columns)
 		uint32_t group = 0;
 
 		load_worker(&roles, columns, &columns->workers.data[w]);
-		while (group < roles.leaders.cnt &&
-		       alike(&roles, &roles.leaders.data[group]) < PEERS_ALIKE)
+		while (group < roles.leaders.cnt && !alike(&roles, &roles.leaders.data[group]))
 			group++;
 		columns->workers.data[w].group = group;
 		if (group == roles.leaders.cnt)
