@@ -19,7 +19,7 @@ from __future__ import annotations
 import sys
 
 from e2_overhead import judge_way, loop_in_way
-from experiment import Check, Experiment, Figures, Machine, equal, more_frac, objects, run
+from experiment import Check, Experiment, Figures, Machine, at_least, equal, more_frac, objects, run
 
 REPLAYS = {False: 1000, True: 30}
 KERNELS, REPLAYED = 256, 8  # of a round of e_loops, beside the one that keeps the GPU busy
@@ -63,6 +63,7 @@ def judge(figures: Figures) -> list[Check]:
             equal(f"{name}: with a node", window["graph_kernels"], window["kernels"]),
             equal(f"{name}: different nodes", window["nodes"], nodes),
             equal(f"{name}: kernels of launches that were not", window["unlaunched"], 0),
+            at_least(f"{name}: calls that launch", window["calls"], window["launched"] // nodes),
             Check(
                 f"{name}: CUPTI is not finalized", "left idle", window["stayed"],
                 "CUDA graphs" in window["stayed"],

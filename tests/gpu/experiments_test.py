@@ -31,7 +31,7 @@ PHASES = [
     {
         "phase": "window", "window": 1, "launched": 512, "kernels": 512, "graph_kernels": 512,
         "nodes": 32, "unlaunched": 0, "dropped": 0, "untimed": 0, "open_ms": 30.0,
-        "close_ms": 90.0, "drain_cpu_ms": 0.1, "stayed": "",
+        "close_ms": 90.0, "drain_cpu_ms": 0.1, "stayed": "", "calls": 16,
     },
     {"phase": "after", "window": 1, "enqueue_ns": 2010.0, "whole_ns": 3010.0},
 ]  # fmt: skip
@@ -198,6 +198,7 @@ BAD: dict[str, list[tuple[str, Any]]] = {
         ("phases.3.nodes", 1),
         ("phases.3.unlaunched", 16),
         ("phases.3.stayed", ""),
+        ("phases.3.calls", 0),
         ("traced.seen.records", 768),
     ],
     "e5_pmsampling": [

@@ -265,6 +265,26 @@ static void graphs_of(int64_t version, bool correlated)
 	}
 }
 
+static void chosen_calls(void)
+{
+	static const uint16_t listed[] = {
+#define X(domain, call, name) call,
+		CUPTI_CALL_LIST(X)
+#undef X
+	};
+
+	begin_window();
+	CHECK(job.count("calls") == (int64_t)ARRAY_SIZE(listed));
+	work(10);
+	CHECK(end_window() == 0);
+	CHECK(job.count("calls") == 0);
+}
+
+static void only_chosen_calls_are_recorded(_unused_ void **state)
+{
+	run_in_child(chosen_calls);
+}
+
 /* CUPTI numbers them wrongly from the second session on; the agent's may be the first. */
 static void graphs_of_13_0(void)
 {
@@ -563,6 +583,7 @@ int main(void)
 		cmocka_unit_test(refusals_of_the_driver_are_reported),
 		cmocka_unit_test(a_process_without_a_context_is_not_attached_to),
 		cmocka_unit_test(kernels_of_graphs_know_their_node),
+		cmocka_unit_test(only_chosen_calls_are_recorded),
 		cmocka_unit_test(a_pool_that_is_empty_refuses_where_that_is_allowed),
 		cmocka_unit_test(an_empty_pool_discards_if_it_must_not_refuse),
 		cmocka_unit_test(each_of_200_threads_has_room),

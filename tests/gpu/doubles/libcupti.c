@@ -203,6 +203,15 @@ uint32_t cuptiActivityRegisterTimestampCallback(uint64_t (*clock)(void))
 	return OK;
 }
 
+/* The kinds of calls begin and end with all of them. */
+static void choose_all(int kind, uint8_t on)
+{
+	if (kind == RUNTIME)
+		memset(cupti.runtime + 1, on, sizeof(cupti.runtime) - 1);
+	if (kind == DRIVER)
+		memset(cupti.driver + 1, on, sizeof(cupti.driver) - 1);
+}
+
 uint32_t cuptiActivityEnable(int kind)
 {
 	cupti_enter("cuptiActivityEnable in a buffer's callback");
@@ -216,6 +225,7 @@ uint32_t cuptiActivityEnable(int kind)
 		return (uint32_t)cupti.refuse;
 	cupti_disturb_captures();
 	cupti.kinds |= (uint64_t)1 << kind;
+	choose_all(kind, 1);
 	return OK;
 }
 
@@ -223,6 +233,7 @@ uint32_t cuptiActivityDisable(int kind)
 {
 	cupti_disturb_captures();
 	cupti.kinds &= ~((uint64_t)1 << kind);
+	choose_all(kind, 0);
 	return OK;
 }
 

@@ -245,9 +245,8 @@ void cupti_on_call(const struct double_call *call)
 	uint8_t *at;
 
 	pthread_mutex_lock(&cupti.lock);
-	at = cupti.request != NULL &&
-			     ((runtime ? cupti.runtime : cupti.driver)[call->call % CALL_CNT] ||
-			      on(kind))
+	at = cupti.request != NULL && on(kind) &&
+			     (runtime ? cupti.runtime : cupti.driver)[call->call % CALL_CNT]
 		     ? room(40)
 		     : NULL;
 	if (at != NULL) {

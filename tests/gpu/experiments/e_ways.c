@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "e_ways.h"
 
-#include "agent/gpu/cupti/cupti_calls.h"
 #include "agent/gpu/cupti/cupti_layout.h"
 #include "agent/gpu/cupti/cupti_library.h"
+#include "agent/gpu/cupti/cupti_records.h"
 #include "base/clock.h"
 
 #include <dlfcn.h>
@@ -136,22 +136,19 @@ static uint32_t switch_all(bool on)
 	return result;
 }
 
-/* Versions refuse those that they lack. */
+/* As the agent chooses calls: with their kinds, and without the others. */
 static void switch_calls(bool on)
 {
-	static const struct {
-		uint32_t domain, call;
-	} calls[] = {
-#define X(domain, call, name) { CUPTI_DOMAIN_##domain, call },
-		CUPTI_CALL_LIST(X)
-#undef X
-	};
+	static const int call_kinds[] = { CUPTI_KIND_RUNTIME, CUPTI_KIND_DRIVER };
 
-	for (size_t i = 0; i < ARRAY_SIZE(calls) && at.way->what & SELECTED; i++) {
-		if (calls[i].domain == CUPTI_DOMAIN_RUNTIME)
-			(void)at.api.enable_runtime_call(calls[i].call, on);
-		else
-			(void)at.api.enable_driver_call(calls[i].call, on);
+	if (!(at.way->what & SELECTED))
+		return;
+	(void)switch_kinds(call_kinds, ARRAY_SIZE(call_kinds), on);
+	for (uint32_t call = 1; call < CUPTI_CALL_MAX && on; call++) {
+		if (cupti_call_name(CUPTI_DOMAIN_RUNTIME, call) == NULL)
+			(void)at.api.enable_runtime_call(call, 0);
+		if (cupti_call_name(CUPTI_DOMAIN_DRIVER, call) == NULL)
+			(void)at.api.enable_driver_call(call, 0);
 	}
 }
 

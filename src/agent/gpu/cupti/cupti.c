@@ -275,26 +275,33 @@ static void set_attributes(void)
 		set_attribute(CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED, 1);
 }
 
-/* Old versions know all calls or none: those of the runtime, which launch nearly all kernels. */
-static void enable_calls(bool enable)
+/*
+ * Old versions know all calls or none: those of the runtime launch nearly all kernels. In later ones
+ * the others are switched off. To switch on the chosen ones without the kind records nothing (CUDA
+ * 13.0), whatever the header says.
+ */
+static void enable_calls(void)
 {
 	static const struct {
-		uint16_t domain, call;
-	} calls[] = {
-#define X(domain, call, name) { CUPTI_DOMAIN_##domain, call },
-		CUPTI_CALL_LIST(X)
-#undef X
-	};
+		uint32_t domain;
+		int kind;
+	} parts[] = { { CUPTI_DOMAIN_RUNTIME, CUPTI_KIND_RUNTIME },
+		      { CUPTI_DOMAIN_DRIVER, CUPTI_KIND_DRIVER } };
 
-	if (cupti.api.enable_runtime_call == NULL || cupti.api.enable_driver_call == NULL) {
-		(void)(enable ? cupti.api.enable : cupti.api.disable)(CUPTI_KIND_RUNTIME);
-		return;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
-		if (calls[i].domain == CUPTI_DOMAIN_RUNTIME)
-			(void)cupti.api.enable_runtime_call(calls[i].call, enable);
-		else
-			(void)cupti.api.enable_driver_call(calls[i].call, enable);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		uint32_t domain = parts[i].domain;
+		uint32_t (*choose)(uint32_t call, uint8_t enable) =
+			domain == CUPTI_DOMAIN_RUNTIME ? cupti.api.enable_runtime_call
+						       : cupti.api.enable_driver_call;
+
+		if (choose == NULL && domain == CUPTI_DOMAIN_DRIVER)
+			return;
+		if (cupti.api.enable(parts[i].kind) != CUPTI_OK)
+			continue;
+		for (uint32_t call = 1; call < CUPTI_CALL_MAX && choose != NULL; call++) {
+			if (cupti_call_name(domain, call) == NULL)
+				(void)choose(call, 0);
+		}
 	}
 }
 
@@ -313,7 +320,7 @@ static int enable_kinds(char ret_why[static GPUTRACE_WHY_MAX])
 	}
 	if (cupti.api.enable_all_syncs != NULL)
 		(void)cupti.api.enable_all_syncs(0);
-	enable_calls(true);
+	enable_calls();
 	if (cupti.api.flush_period != NULL)
 		(void)cupti.api.flush_period(FLUSH_PERIOD_MS);
 	return 0;
@@ -333,7 +340,8 @@ static void disable_all(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		(void)cupti.api.disable(kinds[i]);
-	enable_calls(false);
+	(void)cupti.api.disable(CUPTI_KIND_RUNTIME);
+	(void)cupti.api.disable(CUPTI_KIND_DRIVER);
 }
 
 static int open_buffers(char ret_why[static GPUTRACE_WHY_MAX])

@@ -119,7 +119,7 @@ static uint32_t fixed_name(struct cupti_reader *reader, uintptr_t key, const cha
 	return remember(reader, slot, key, text);
 }
 
-static const char *call_text(uint32_t domain, uint32_t call)
+const char *cupti_call_name(uint32_t domain, uint32_t call)
 {
 	static const struct {
 		uint16_t domain, call;
@@ -147,7 +147,7 @@ static uint32_t call_name(struct cupti_reader *reader, const struct cupti_api *a
 
 	if (slot != NULL && slot->key != 0)
 		return slot->name;
-	text = call_text(runtime ? CUPTI_DOMAIN_RUNTIME : CUPTI_DOMAIN_DRIVER, api->call);
+	text = cupti_call_name(runtime ? CUPTI_DOMAIN_RUNTIME : CUPTI_DOMAIN_DRIVER, api->call);
 	return text != NULL ? remember(reader, slot, key, text) : 0;
 }
 

@@ -41,6 +41,11 @@ struct cupti_reader {
 	struct cupti_name names[CUPTI_NAME_SLOTS];
 };
 
+#define CUPTI_CALL_MAX 1024u /* beyond the numbers of today's calls: 523 and 807 in CUDA 13.0 */
+
+/* Static; NULL: a call that is not recorded. domain: CUPTI_DOMAIN_RUNTIME or _DRIVER. */
+const char *cupti_call_name(uint32_t domain, uint32_t call);
+
 /* Forgets names: pointers may have new meanings after CUPTI was detached. */
 void cupti_reader_reset(struct cupti_reader *reader);
 
