@@ -342,17 +342,33 @@ static void forget_fast(struct gpuwatch *watch)
 	(void)pthread_mutex_unlock(&watch->lock);
 }
 
-static void look_slowly(struct gpuwatch *watch)
+/* Returns the CPU time that it took. */
+static int64_t look_slowly(struct gpuwatch *watch)
 {
+	int64_t begin_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+
 	if (watch->hw.ops == NULL)
-		return;
+		return 0;
 	look(watch, watch->hw.ops->slow);
 	look_users(watch);
+	return clock_now_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+}
+
+int64_t gpuwatch_slow_gap_ns(const struct gpuwatch *watch, bool window, int64_t cost_ns)
+{
+	int64_t least_ns = watch->setup.slow_ms * NSEC_PER_MSEC;
+	double spread_ns =
+		(double)cost_ns / GPUWATCH_SLOW_COST / (double)MAX(watch->device_cnt, (size_t)1);
+
+	if (window || spread_ns <= (double)least_ns)
+		return least_ns;
+	return (int64_t)MIN(spread_ns, GPUWATCH_SLOW_MOST_MS * (double)NSEC_PER_MSEC);
 }
 
 static void watch_devices(struct gpuwatch *watch)
 {
 	int64_t slow_due_ns = clock_mono_ns(), fast_due_ns = slow_due_ns, feed_due_ns = slow_due_ns;
+	int64_t slow_ns = slow_due_ns, cost_ns = 0; /* of the last slow look */
 	bool window = false;
 
 	while (wait_until(watch, slow_due_ns, MIN(fast_due_ns, feed_due_ns), &window)) {
@@ -364,10 +380,12 @@ static void watch_devices(struct gpuwatch *watch)
 			look_at_feed(watch, window);
 		feed_due_ns = gpuwatch_has_feed(watch) ? now_ns + GPUWATCH_FEED_MS * NSEC_PER_MSEC
 						       : INT64_MAX;
-		if (now_ns >= slow_due_ns) {
-			look_slowly(watch);
-			slow_due_ns = now_ns + watch->setup.slow_ms * NSEC_PER_MSEC;
+		if (now_ns >=
+		    MIN(slow_due_ns, slow_ns + gpuwatch_slow_gap_ns(watch, window, cost_ns))) {
+			cost_ns = look_slowly(watch);
+			slow_ns = now_ns;
 		}
+		slow_due_ns = slow_ns + gpuwatch_slow_gap_ns(watch, window, cost_ns);
 		if (window && now_ns >= fast_due_ns) {
 			if (watch->hw.ops != NULL)
 				look(watch, watch->hw.ops->fast);

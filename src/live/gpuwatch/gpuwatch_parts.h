@@ -56,3 +56,6 @@ static inline bool gpuwatch_has_feed(const struct gpuwatch *watch)
 {
 	return watch->setup.feed.shared || watch->setup.feed.program != NULL;
 }
+
+/* From one slow look to the next, in or outside of a window, after one that cost so much CPU time. */
+int64_t gpuwatch_slow_gap_ns(const struct gpuwatch *watch, bool window, int64_t cost_ns);

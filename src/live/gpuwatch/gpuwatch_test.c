@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "host/process/test_tree.h"
+#include "live/gpuwatch/gpuwatch_parts.h"
 
 #include <errno.h>
 #include <math.h>
@@ -121,6 +122,21 @@ static struct sidecar take(struct gpuwatch *watch, uint32_t pid, int32_t local_r
 
 	assert_int_equal(gpuwatch_take(watch, &worker, &side), 0);
 	return side;
+}
+
+static void looks_that_cost_much_are_rare_between_windows(void **state _unused_)
+{
+	static struct gpuwatch watch = { .setup = { .slow_ms = GPUWATCH_SLOW_MS },
+					 .device_cnt = 8 };
+	const int64_t second_ns = NSEC_PER_SEC, ms_ns = NSEC_PER_MSEC;
+
+	assert_int_equal(gpuwatch_slow_gap_ns(&watch, false, 0), second_ns);
+	assert_int_equal(gpuwatch_slow_gap_ns(&watch, false, 8 * ms_ns), second_ns);
+	assert_int_equal(gpuwatch_slow_gap_ns(&watch, false, 36 * ms_ns), 4500 * ms_ns);
+	assert_int_equal(gpuwatch_slow_gap_ns(&watch, false, 36 * second_ns), 10 * second_ns);
+	assert_int_equal(gpuwatch_slow_gap_ns(&watch, true, 36 * second_ns), second_ns);
+	watch.device_cnt = 0; /* a shared sampler's alone */
+	assert_int_equal(gpuwatch_slow_gap_ns(&watch, false, 0), second_ns);
 }
 
 static void a_worker_gets_the_samples_of_the_gpu_it_uses(void **state _unused_)
@@ -637,6 +653,7 @@ static void after_one_that_could_not_be_killed_there_is_no_other(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(looks_that_cost_much_are_rare_between_windows),
 		cmocka_unit_test_setup(a_worker_gets_the_samples_of_the_gpu_it_uses, reset),
 		cmocka_unit_test_setup(a_worker_that_is_not_seen_gets_that_of_its_local_rank,
 				       reset),
