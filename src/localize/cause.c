@@ -401,6 +401,31 @@ static enum cause cause_of_host(const struct job *job, const struct accusation *
 	return kind == KIND_OPERATOR ? CAUSE_HOST_STALL : CAUSE_SLOW_OPERATOR;
 }
 
+/* "Memcpy DtoH (Device -> Pageable)" and "(Device -> Pinned)" go the same way. */
+static bool is_same_way(const char *a, const char *b)
+{
+	size_t len = strcspn(a, "(");
+
+	return len == strcspn(b, "(") && strncmp(a, b, len) == 0;
+}
+
+/* Whether another worker copies that way, too, be it from or to other memory. */
+static bool peers_copy(const struct job *job, const struct accusation *a)
+{
+	const char *name = job->frames.data[a->frame].name;
+
+	vec_foreach(f, &job->functions) {
+		if (f->class != CLASS_MEMORY || f->frame == FRAME_NONE ||
+		    !is_same_way(job->frames.data[f->frame].name, name))
+			continue;
+		for (uint32_t w = 0; w < job->worker_cnt; w++) {
+			if (f->of[w] != NULL && !accusation_has(a, w))
+				return true;
+		}
+	}
+	return false;
+}
+
 static enum cause cause_of_work(const struct job *job, const struct accusation *a,
 				const struct cause_facts *f)
 {
@@ -411,7 +436,7 @@ static enum cause cause_of_work(const struct job *job, const struct accusation *
 	if (f->extra_ns > 0 && !device)
 		return CAUSE_EXTRA_WORK;
 	if (a->class == CLASS_MEMORY)
-		return CAUSE_SLOW_COPY;
+		return f->extra_ns > 0 && !peers_copy(job, a) ? CAUSE_EXTRA_WORK : CAUSE_SLOW_COPY;
 	return device ? CAUSE_SLOW_GPU : CAUSE_SLOW_OPERATOR;
 }
 

@@ -81,6 +81,8 @@ static void find_backend(const char *name, const char *colon, struct collective_
 void collective_words(const char *name, const char *collective, const char *dtype,
 		      struct collective_words *ret)
 {
+	/* "ncclDevKernel_AllReduce_Sum_f32_RING_LL" is a kernel of which no more is known. */
+	static const char *const prefixes[] = { "nccl", "dev", "kernel" };
 	const char *colon = strchr(name, ':');
 	const char *what = collective[0] != '\0' || colon == NULL ? collective : colon + 1;
 	char word[COLLECTIVE_WORD_MAX];
@@ -89,8 +91,11 @@ void collective_words(const char *name, const char *collective, const char *dtyp
 	find_backend(name, colon, ret);
 	(void)snprintf(ret->dtype, sizeof(ret->dtype), "%s", dtype_word(dtype));
 	squeeze(what[0] != '\0' ? what : name, word);
-	if (begins(word, "nccl"))
-		memmove(word, word + 4, strlen(word + 4) + 1);
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+		if (begins(word, prefixes[i]))
+			memmove(word, word + strlen(prefixes[i]),
+				strlen(word + strlen(prefixes[i])) + 1);
+	}
 	(void)snprintf(ret->operation, sizeof(ret->operation), "%s",
 		       word[0] != '\0' ? word : "unknown");
 	for (size_t i = 0; i < ARRAY_SIZE(operations); i++) {
