@@ -219,6 +219,9 @@ class Worker:
         time.sleep(max(0.0, self.due - now))
 
     def run(self) -> None:
+        if self.options.pids:
+            with open(self.options.pids, "a") as file:
+                file.write(f"{os.getpid()}\n")
         self.due = time.monotonic()
         for number in itertools.count():
             if self.is_over(number):
@@ -260,6 +263,7 @@ def run_life(options: argparse.Namespace, words: list[str]) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pids", help="file that gets a line with the pid of each rank")
     parser.add_argument("--world", type=int, default=2)
     parser.add_argument("--iterations", type=int, default=200)
     parser.add_argument("--until", default="", metavar="FILE", help="goes on until it is there")

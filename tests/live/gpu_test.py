@@ -47,6 +47,13 @@ class Gpus(LiveTest):
         self.gpus("fault")
         self.assertIn("event=gpu-fault gpu=0 number=79", self.said)
 
+    def test_ranks_that_share_a_gpu_are_told_once(self) -> None:
+        pids = self.env["NVML_DOUBLE_PIDS"] = str(self.folder / "pids")
+        words = ("--world", "2", "--iterations", "300", "--ms", "10", "--pids", pids)
+        done = self.run_job(*QUICK, *self.fake(*words), limit_s=120)
+        said = done.stderr.decode()
+        self.assertEqual(said.count("event=gpu-shared gpu=0 ranks=0-1 "), 1, said)
+
     def test_a_driver_that_refuses_is_reported(self) -> None:
         (gpu,) = self.gpus("refuse")
         self.assertEqual((gpu["index"], gpu["why"]), (None, "NVML: Driver Not Loaded (9)"))

@@ -358,6 +358,7 @@ int pt_agent_begun(const char *source)
 	int err;
 
 	fill_message(&message, MSG_PROFILE_BEGUN, source);
+	agent.orders.costly = strcmp(source, "torch") == 0;
 	err = send_message(&message, -1);
 	if (err == 0)
 		set_state(WORKER_PROFILING);

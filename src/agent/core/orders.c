@@ -7,10 +7,12 @@
  * Copies a new order (id 0: no order). The daemon may write the next order at the same time, so the
  * id is read again after the fields; if it changed, the order is left for the next mark.
  */
-static bool orders_take(struct orders *orders, struct order *order, uint64_t step)
+static bool orders_take(struct orders *orders, struct order *order, uint64_t step, int64_t now_ns)
 {
 	uint64_t id = atomic_load_explicit(&order->id, memory_order_acquire);
-	struct orders taken = { .state = ORDERS_WAITING, .seen_id = id };
+	struct orders taken = {
+		.state = ORDERS_WAITING, .seen_id = id, .taken_step = step, .taken_ns = now_ns
+	};
 
 	if (id == 0 || id == orders->seen_id)
 		return false;
@@ -43,12 +45,26 @@ static int orders_wait(struct orders *orders, uint64_t step, int64_t now_ns)
 	orders->state = ORDERS_OPEN;
 	orders->begin_step = step;
 	orders->begin_ns = now_ns;
+	if (step > orders->taken_step)
+		orders->pace_ns = (now_ns - orders->taken_ns) * (int64_t)orders->stride /
+				  (int64_t)(step - orders->taken_step);
 	return AGENT_BEGIN;
+}
+
+static bool costs_too_much(const struct orders *orders, uint64_t iterations, int64_t now_ns)
+{
+	double whole_ns = (double)orders->pace_ns * (double)orders->max_steps;
+
+	return orders->costly && orders->pace_ns > 0 && iterations >= ORDERS_COSTLY_STEPS &&
+	       now_ns - orders->begin_ns >= ORDERS_COSTLY_NS &&
+	       (double)(now_ns - orders->begin_ns) >= ORDERS_COSTLY_FACTOR * whole_ns;
 }
 
 static bool orders_is_over(const struct orders *orders, uint64_t iterations, int64_t now_ns)
 {
 	if (orders->max_steps != 0 && iterations >= orders->max_steps)
+		return true;
+	if (costs_too_much(orders, iterations, now_ns))
 		return true;
 	return now_ns - orders->begin_ns >= orders->length_ns && iterations >= orders->min_steps;
 }
@@ -71,7 +87,7 @@ int orders_mark(struct orders *orders, struct order *order, uint64_t step, int64
 	bool canceled;
 
 	if (orders->state == ORDERS_NONE || orders->state == ORDERS_WAITING)
-		(void)orders_take(orders, order, step);
+		(void)orders_take(orders, order, step, now_ns);
 	if (orders->state == ORDERS_NONE || orders->state == ORDERS_CLOSING)
 		return AGENT_NONE;
 	/* A flag that belongs to a newer order, whose id is greater, doesn't end this one. */

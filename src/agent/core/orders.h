@@ -27,9 +27,21 @@ struct orders {
 	uint64_t begin_step;	    /* step at which the window opened */
 	uint32_t source, sample_hz; /* enum order_source; 0: the default */
 	bool exact;
+	bool costly; /* the source slows the job down: set by the caller once the window is open */
+	uint64_t taken_step;
+	int64_t taken_ns,
+		pace_ns; /* when the order came; per iteration from then to its begin, 0: ? */
 	int64_t length_ns;
 	int64_t begin_ns, end_ns;
 };
+
+/*
+ * torch.profiler traces each call of Python: a loop of a million calls makes an iteration ten times
+ * as long. Such a window ends early, with the iterations that it has, but not before the least.
+ */
+#define ORDERS_COSTLY_FACTOR 2.5
+#define ORDERS_COSTLY_STEPS 5u
+#define ORDERS_COSTLY_NS (3 * NSEC_PER_SEC)
 
 /* Checks the order at an iteration mark. Returns enum agent_action. O(1). */
 int orders_mark(struct orders *orders, struct order *order, uint64_t step, int64_t now_ns);

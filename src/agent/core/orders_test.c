@@ -149,9 +149,38 @@ static void orders_takes_no_order_of_number_0(void **state)
 	assert_int_equal(step_of(&orders, &order, AGENT_BEGIN, 121, 150), 121);
 }
 
+/* 10 ms an iteration before, then 2 s. Returns how many it has. */
+static uint64_t slow_iterations(bool costly, uint64_t max_steps)
+{
+	struct orders orders = { 0 };
+	struct order order = { 0 };
+	uint64_t cnt = 0;
+
+	set_order(&order, 1, 10, 20000 * MS);
+	order.min_steps = order.max_steps = max_steps;
+	assert_int_equal(step_of(&orders, &order, AGENT_BEGIN, 1, 10), 10);
+	assert_int_equal(orders.pace_ns, 10 * MS);
+	orders.costly = costly;
+	do {
+		cnt++;
+	} while (orders_mark(&orders, &order, 10 + cnt, (100 + 2000 * (int64_t)cnt) * MS) !=
+		 AGENT_END);
+	return cnt;
+}
+
+static void a_window_that_slows_the_job_down_ends_early(void **state)
+{
+	(void)state;
+	assert_int_equal(slow_iterations(false, 16), 16);
+	assert_int_equal(slow_iterations(true, 16), ORDERS_COSTLY_STEPS);
+	assert_int_equal(slow_iterations(true, 400), ORDERS_COSTLY_STEPS); /* 10 s: 2.5 * 4 s */
+	assert_int_equal(slow_iterations(true, 800), 10);		   /* 2.5 * 8 s */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_window_that_slows_the_job_down_ends_early),
 		cmocka_unit_test(orders_begins_at_its_step_and_ends_after_its_length),
 		cmocka_unit_test(orders_waits_for_the_least_steps_and_stops_at_the_most),
 		cmocka_unit_test(orders_counts_iterations_of_several_steps),

@@ -60,6 +60,12 @@ void gpuwatch_expect(struct gpuwatch *watch, int64_t for_ns);
  */
 bool gpuwatch_next_fault(struct gpuwatch *watch, uint32_t *ret_device, uint32_t *ret_number);
 
+/*
+ * The processes that the driver saw on the device at the last look. Returns how many, at most cap; 0
+ * also where it lists none, as in a container. watch may be NULL.
+ */
+size_t gpuwatch_users(struct gpuwatch *watch, uint32_t device, uint32_t *ret_pids, size_t cap);
+
 /* A worker. Its GPUs: those that the driver says its process uses, else that of its local rank. */
 struct gpuwatch_worker {
 	uint32_t pid;

@@ -138,6 +138,21 @@ int gpuwatch_take(struct gpuwatch *watch, const struct gpuwatch_worker *worker,
 	return ret;
 }
 
+size_t gpuwatch_users(struct gpuwatch *watch, uint32_t device, uint32_t *ret_pids, size_t cap)
+{
+	size_t cnt = 0;
+
+	if (watch == NULL)
+		return 0;
+	(void)pthread_mutex_lock(&watch->lock);
+	for (size_t i = 0; i < watch->user_cnt && cnt < cap; i++) {
+		if (watch->users[i].device == device)
+			ret_pids[cnt++] = watch->users[i].pid;
+	}
+	(void)pthread_mutex_unlock(&watch->lock);
+	return cnt;
+}
+
 /* --- for /metrics --- */
 
 void gpuwatch_state(struct gpuwatch *watch, struct gpuwatch_state *ret)

@@ -58,6 +58,7 @@ struct hostd {
 	struct gpuwatch *gpuwatch;	  /* NULL: no memory for it */
 	int64_t gpus_reported_ns;	  /* when gpuwatch_state() was last reported */
 	uint32_t sampler_faults;	  /* crashed and killed samplers of that state */
+	uint64_t gpus_shared;		  /* bit i: told that ranks share GPU i */
 	char gpu_dir[128];		  /* folder of the agent's own sampler */
 	bool sampling;			  /* a window is open on this host */
 	bool suspended, window_stops;	  /* as detector_suspend(): a profile slows the job */
@@ -100,7 +101,10 @@ void hostd_mind_hub(struct hostd *hostd, int64_t now_ns);
 /* Starts gpuwatch as --gpu-samples says. Needs hostd->setup. Returns NULL when out of memory. */
 struct gpuwatch *hostd_start_gpuwatch(struct hostd *hostd);
 
-/* Exports gpuwatch's state to /metrics once a second; logs each sampler's crash or kill. */
+/*
+ * Exports gpuwatch's state to /metrics once a second; logs each sampler's crash or kill, and once
+ * for each GPU that several ranks use it.
+ */
 void hostd_report_gpus(struct hostd *hostd, int64_t now_ns);
 
 /* Logs and counts GPU faults at once, also in a healthy job: such a GPU may end the job. */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of hostd that starts the host's gpuwatch and reports its state. */
 #include "base/log.h"
+#include "base/str.h"
 #include "live/hostd/hostd_parts.h"
+#include "model/rankset.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -29,6 +32,49 @@ struct gpuwatch *hostd_start_gpuwatch(struct hostd *hostd)
 	return gpuwatch_start(&setup);
 }
 
+static int compare_ints(const void *a, const void *b)
+{
+	const int *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static bool holds(const uint32_t *pids, size_t cnt, uint32_t pid)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		if (pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+/* Nobody forbids it, and a job that forgets to choose a device for each rank does it. */
+static void tell_shared(struct hostd *hostd, uint32_t device)
+{
+	_cleanup_(str_done) struct str ranks = { 0 };
+	uint32_t pids[GPUWATCH_USERS_MAX];
+	size_t pid_cnt = gpuwatch_users(hostd->gpuwatch, device, pids, ARRAY_SIZE(pids));
+	int sharing[GPUWATCH_USERS_MAX];
+	size_t cnt = 0;
+
+	vec_foreach(c, &hostd->clients) {
+		const struct worker *worker = &(*c)->worker;
+
+		if ((*c)->is_worker && worker->rank >= 0 && cnt < ARRAY_SIZE(sharing) &&
+		    holds(pids, pid_cnt, worker->pid))
+			sharing[cnt++] = worker->rank;
+	}
+	if (cnt < 2)
+		return;
+	hostd->gpus_shared |= 1ULL << device;
+	qsort(sharing, cnt, sizeof(*sharing), compare_ints);
+	rankset_format(&ranks, sharing, cnt);
+	log_line(LOG_WARNING,
+		 "event=gpu-shared gpu=%" PRIu32 " ranks=%s effect=\"each has it for a part of the "
+		 "time\" remedy=\"a GPU for each rank: torch.cuda.set_device(local_rank)\"",
+		 device, str_borrow(&ranks));
+}
+
 void hostd_report_gpus(struct hostd *hostd, int64_t now_ns)
 {
 	struct gpuwatch_state state;
@@ -44,6 +90,10 @@ void hostd_report_gpus(struct hostd *hostd, int64_t now_ns)
 			" effect=\"GPU counters come from the driver, ten times a second or less\"",
 			state.crashed, state.hung);
 	hostd->sampler_faults = state.crashed + state.hung;
+	for (uint32_t i = 0; i < state.device_cnt; i++) {
+		if ((hostd->gpus_shared >> i & 1) == 0)
+			tell_shared(hostd, i);
+	}
 	if (hostd->setup.metrics != NULL)
 		metrics_host_gpus(hostd->setup.metrics, &state);
 }

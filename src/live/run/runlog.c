@@ -80,6 +80,7 @@ static const struct log_phrase phrases[] = {
 
 	/* GPUs: gpuwatch, hostgpus.c */
 	{ "gpu-fault", NULL, "GPU {gpu} reports fault {number}" },
+	{ "gpu-shared", NULL, "ranks {ranks} share GPU {gpu}: {effect}; remedy: {remedy}" },
 	{ "gpu-sampler-ended", NULL, "the sampler of GPU counters ended ({crashed} crashed, {killed} killed): {effect}" },
 	{ "counters-given-back", NULL, "{tool} has the GPU counters again: {why}" },
 	{ "counters-not-given-back", NULL, "{tool} is still paused: {effect}" },

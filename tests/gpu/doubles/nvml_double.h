@@ -5,6 +5,7 @@
  *
  * Where a test has no hold on the process, the environment variable NVML_DOUBLE orders
  * one of: "refuse" (nvmlInit fails), "crash", "hang" (in nvmlInit), "fault" (Xid 79 of GPU 0).
+ * NVML_DOUBLE_PIDS names a file of the processes on GPU 0.
  */
 #pragma once
 
