@@ -13,42 +13,14 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 import unittest
-from collections.abc import Callable
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "live"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-import live  # noqa: E402
-import network  # noqa: E402
-
-TRAIN = str(pathlib.Path(__file__).resolve().parent / "train.py")
-SERVER = live.ROOT / ".venv" / "bin" / "nats-server"
-HOSTS = 3
-LIMIT_S = 240
+from cluster import HOSTS, SERVER, TRAIN, ClusterTest, live  # noqa: E402
 
 
-class HostsTest(live.TorchLiveTest):
-    def setUp(self) -> None:
-        super().setUp()
-        why = network.available()
-        if why:
-            self.skipTest(f"hosts cannot be made here: {why}")
-        if not os.access(SERVER, os.X_OK):
-            self.skipTest("nats-server is not installed")
-        self.net = network.Network(HOSTS)
-        self.net.__enter__()
-        self.addCleanup(self.net.__exit__)
-        self.env |= {
-            "PERFTRACKER_NATS_SERVER": str(SERVER),
-            "PERFTRACKER_SECRET": "one for all hosts",
-            "OMP_NUM_THREADS": "1",
-            "GLOO_SOCKET_IFNAME": "eth0",
-        }
-        self.jobs: list[subprocess.Popen[bytes]] = []
-        self.addCleanup(self.end_all)
-
+class HostsTest(ClusterTest):
     def start(self, *options: str, env: dict[int, dict[str, str]] | None = None) -> None:
         for host in range(HOSTS):
             words = [
@@ -71,40 +43,6 @@ class HostsTest(live.TorchLiveTest):
             )
             log.close()
 
-    def end_all(self) -> None:
-        for job in self.jobs:
-            if job.poll() is None:
-                os.killpg(job.pid, 9)
-            job.wait()
-
-    def log(self, host: int) -> str:
-        return (self.folder / f"log{host}").read_text(errors="replace")
-
-    def until(self, what: str, true: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + LIMIT_S
-        while time.monotonic() < deadline:
-            if true():
-                return
-            time.sleep(0.2)
-        logs = "\n".join(f"host {host}:\n{self.log(host)}" for host in range(HOSTS))
-        self.fail(f"{what} did not come; {logs}")
-
-    def begin_fault(self, name: str) -> None:
-        (self.folder / name).touch()
-
-    def report(self, name: str = "report.json") -> dict:
-        path = self.folder / "out0" / name
-        return json.loads(path.read_text()) if path.is_file() else {}
-
-    def await_steps(self) -> None:
-        """All ranks are watched, and one check-up has been made."""
-        self.until("the check-up", lambda: "event=checkup" in self.log(0))
-
-    def end_job(self) -> None:
-        self.begin_fault("end")
-        for host, job in enumerate(self.jobs):
-            self.assertEqual(job.wait(LIMIT_S), 0, self.log(host))
-
     def test_a_slow_rank_of_another_host_is_named_in_the_one_report(self) -> None:
         self.start()
         self.await_steps()
@@ -120,9 +58,11 @@ class HostsTest(live.TorchLiveTest):
         self.assertEqual(len(report["findings"]), 1)
         self.assertNotIn("event=insecure", self.log(0))
         for host in (1, 2):
-            self.assertFalse((self.folder / f"out{host}" / "report.json").exists())
+            self.assertFalse((self.folder / f"out{host}/member-{host}/report.json").exists())
             self.assertIn("event=joined hub=gpu-0", self.log(host))
-            self.assertIn(f"event=report-elsewhere reports=gpu-0:{self.folder}/out0", self.log(host))
+            self.assertIn(
+                f"event=report-elsewhere reports=gpu-0:{self.folder}/out0", self.log(host)
+            )
         self.assertFalse(any(self.folder.rglob("nats-server.conf")), "it has passwords")
 
     def brokers(self) -> list[int]:
@@ -165,7 +105,7 @@ class HostsTest(live.TorchLiveTest):
         self.assertEqual(self.brokers(), [])
         self.end_job()  # all exit with 0
         for host in (1, 2):
-            report = json.loads((self.folder / f"out{host}" / "report.json").read_text())
+            report = json.loads((self.folder / f"out{host}/member-{host}/report.json").read_text())
             self.assertNotEqual(report["verdict"], "healthy")
 
     def test_a_rank_of_another_host_that_hangs_is_named(self) -> None:

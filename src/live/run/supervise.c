@@ -100,11 +100,19 @@ static int open_folder(struct supervisor *s)
 {
 	char agent[PATH_MAX], package[PATH_MAX];
 	struct err err;
+	const struct member *member = &s->options.member;
+	const char *given = s->options.output;
+	char own[PATH_MAX];
 	/* Without the agent no worker would connect to the daemon. */
 	int ret = attach_find(s->options.program, agent, package, &err);
 
+	/* On a file system of all hosts each member is given the same folder: it is the first's. */
+	if (given != NULL && member->members > 1 && member->index > 0) {
+		(void)snprintf(own, sizeof(own), "%.3900s/member-%d", given, member->index);
+		given = own;
+	}
 	if (ret == 0)
-		ret = outdir_open(&s->outdir, s->options.output, s->options.job_name, &err);
+		ret = outdir_open(&s->outdir, given, s->options.job_name, &err);
 	if (ret == -EBUSY)
 		log_line(LOG_ERROR, "event=folder-in-use why=\"%s\"", err.text);
 	else if (ret < 0)
