@@ -32,7 +32,6 @@ AccountingStorageType=accounting_storage/none
 MpiDefault=none
 SwitchType=switch/none
 SlurmUser=root
-SlurmctldParameters=enable_configless
 SlurmdParameters=config_overrides
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmctldLogFile={folder}/slurmctld.log
@@ -63,6 +62,8 @@ class SlurmTest(ClusterTest):
                 first=self.net.name(0), address=self.net.address(0), folder=self.folder, nodes=nodes
             )
         )
+        (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
+        (self.folder / "state").mkdir()
         self.env |= {"SLURM_CONF": str(conf), "PATH": PATH}
         self.daemon(0, "slurmctld", "-D")
         for host in range(HOSTS):
