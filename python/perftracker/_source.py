@@ -15,6 +15,9 @@ Costs of torch's profiler for the job, and how they are reduced:
 - save() formats the trace as text and holds the interpreter lock throughout.
   A forked child does it instead, at low priority; the parent continues training.
   If a device holds pages of the process, a thread saves instead.
+- Each call of Python is an event: a loop of a million calls an iteration held a job up
+  for half a minute. So the first iteration is a trial: it is recorded, stopped and
+  dropped, and if the stop took long the others are recorded without Python's calls.
 """
 
 import contextlib
@@ -36,6 +39,8 @@ from perftracker import _agent, _signals
 SAVE_LIMIT_S = 300.0
 COMPLETE_LIMIT_S = 5.0  # from the end of a window to the last event of a device
 KINETO_SILENT = 6  # above Kineto's greatest severity
+USUAL_STEPS = 16  # iterations of a window, unless --steps says otherwise
+STOP_MOST_S = 1.5  # that a window's end may hold the job up
 
 
 class SourceError(Exception):
@@ -114,6 +119,8 @@ class TorchSource:
         self._profile: Any = None
         self._step_range: Any = None
         self._ranges: Any = None
+        self._on_steal: Any = None
+        self._bounds = 0  # of iterations, the window's begin included
 
     def start(self, path: str, on_steal: Callable[[], None]) -> None:
         """Records until stop(); the trace will be at path. Raises SourceError when it can't.
@@ -133,19 +140,35 @@ class TorchSource:
         if profiles.is_open():
             raise YieldError("the user's own profiler is active")
         self.path = path
+        self._on_steal = on_steal
+        self._begin(stacks=True)
+
+    def _begin(self, stacks: bool) -> None:
+        import torch.autograd.profiler as profiler
+
+        torch = sys.modules["torch"]
         self._ranges = _Ranges(profiler.record_function)
-        self._profile = _profile(torch, profiler)
+        self._profile = _profile(torch, profiler, stacks)
         profiles.prepare(self._profile)
         self._ranges.watch()
         with _quiet_kineto(torch):
             self._profile._start_trace()
-        _add_metadata(torch)
-        profiles.watch(on_steal)
+        _add_metadata(torch, stacks)
+        profiles.watch(self._on_steal)
+
+    def _end_trial(self) -> None:
+        begin_s = time.monotonic()
+        self._end_recording()
+        cost_s = (time.monotonic() - begin_s) * USUAL_STEPS
+        self._begin(stacks=cost_s <= STOP_MOST_S)
 
     def bound(self, step: int) -> None:
         """An iteration begins here: closes the previous iteration's range."""
         import torch.autograd.profiler as profiler
 
+        self._bounds += 1
+        if self._bounds == 2 and self._profile is not None:
+            self._end_trial()
         if self._step_range is not None:
             self._ranges.end(self._step_range)
         self._step_range = profiler.record_function("ProfilerStep#%d" % step)
@@ -360,9 +383,9 @@ def _kineto_level(torch: Any) -> Any:
         return None
 
 
-def _profile(torch: Any, profiler: Any) -> Any:
+def _profile(torch: Any, profiler: Any, stacks: bool) -> Any:
     parameters = inspect.signature(profiler.profile.__init__).parameters
-    options = {"use_kineto": True, "record_shapes": True, "with_stack": True}
+    options = {"use_kineto": True, "record_shapes": True, "with_stack": stacks}
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         options.update({"use_device": "cuda"} if "use_device" in parameters else {"use_cuda": True})
         _keep_cupti(torch)
@@ -419,7 +442,7 @@ def _trace_only() -> Any:
         return None
 
 
-def _add_metadata(torch: Any) -> None:
+def _add_metadata(torch: Any, stacks: bool) -> None:
     """As torch.profiler: readers get the rank from distributedInfo."""
     add = getattr(torch.autograd, "_add_metadata_json", None)
     dist = sys.modules.get("torch.distributed")
@@ -435,7 +458,7 @@ def _add_metadata(torch: Any) -> None:
     except Exception as error:  # private, and newer than torch 2.1
         _signals.pass_on(error)
     add("distributedInfo", json.dumps(info, default=str))
-    add("with_stack", "1")
+    add("with_stack", str(int(stacks)))
     add("record_shapes", "1")
 
 

@@ -408,8 +408,8 @@ class Windows(HookTest):
         trace = self.trace(done)
         steps = [e for e in trace["traceEvents"] if e["name"].startswith("ProfilerStep#")]
         self.assertEqual(
-            sorted(e["name"] for e in steps), ["ProfilerStep#%d" % n for n in range(200, 210)]
-        )
+            sorted(e["name"] for e in steps), ["ProfilerStep#%d" % n for n in range(201, 210)]
+        )  # the first is a trial
         categories = collections.Counter(e.get("cat") for e in trace["traceEvents"])
         self.assertGreater(categories["python_function"], 100)
         self.assertGreater(categories["cpu_op"], 100)
@@ -419,6 +419,15 @@ class Windows(HookTest):
         self.assertLess(abs(first - begun_wall), 1e9)
         self.assertGreater(done.stall_ns, 0)
         self.assertEqual(os.path.basename(done.text), "p%d-1.json" % worker.hello.pid)
+
+    def test_calls_of_python_that_would_hold_the_job_up_are_left_out(self) -> None:
+        self.order_when(50, 200, window_ns=0, least=10, source=d.SOURCE_TORCH)
+        run = self.run_job("costly.py")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        trace = self.trace(self.only_worker().got(d.DONE)[0])
+        categories = collections.Counter(e.get("cat") for e in trace["traceEvents"])
+        self.assertEqual(categories["python_function"], 0)
+        self.assertGreater(categories["cpu_op"], 100)
 
     def test_the_result_of_training_is_the_same_when_profiled(self) -> None:
         bare = self.run_bare("plain.py", 300, 0, 4)
