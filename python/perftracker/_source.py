@@ -40,7 +40,7 @@ SAVE_LIMIT_S = 300.0
 COMPLETE_LIMIT_S = 5.0  # from the end of a window to the last event of a device
 KINETO_SILENT = 6  # above Kineto's greatest severity
 USUAL_STEPS = 16  # iterations of a window, unless --steps says otherwise
-STOP_MOST_S = 1.5  # that a window's end may hold the job up
+STOP_MOST_S = 4.0  # that a window's end may hold the job up
 
 
 class SourceError(Exception):

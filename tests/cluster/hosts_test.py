@@ -52,7 +52,7 @@ class HostsTest(ClusterTest):
         report = self.report()
         self.assertEqual(report["coverage"]["workers_analyzed"], HOSTS)
         finding = report["findings"][0]
-        self.assertEqual(finding["ranks"], "2")
+        self.assertEqual(finding["ranks"], "2", self.log(0))
         self.assertIn("query_inventory", finding["function"]["name"])
         self.assertEqual(finding["hosts"], "gpu-2")
         self.assertEqual(len(report["findings"]), 1)
