@@ -28,16 +28,16 @@ struct orders {
 	uint32_t source, sample_hz; /* enum order_source; 0: the default */
 	bool exact;
 	bool costly; /* the source slows the job down: set by the caller once the window is open */
-	uint64_t taken_step;
-	int64_t taken_ns,
-		pace_ns; /* when the order came; per iteration from then to its begin, 0: ? */
+	uint64_t taken_step; /* when the order came */
+	int64_t taken_ns;
+	int64_t pace_ns; /* per iteration, from then to the window's begin; 0: unknown */
 	int64_t length_ns;
 	int64_t begin_ns, end_ns;
 };
 
 /*
- * torch.profiler traces each call of Python: a loop of a million calls makes an iteration ten times
- * as long. Such a window ends early, with the iterations that it has, but not before the least.
+ * torch.profiler traces each call of Python, which can make iterations many times as long. Such a
+ * window ends early, with the iterations that it has, but not before the least.
  */
 #define ORDERS_COSTLY_FACTOR 2.5
 #define ORDERS_COSTLY_STEPS 5u

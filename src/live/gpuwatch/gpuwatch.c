@@ -368,7 +368,8 @@ int64_t gpuwatch_slow_gap_ns(const struct gpuwatch *watch, bool window, int64_t 
 static void watch_devices(struct gpuwatch *watch)
 {
 	int64_t slow_due_ns = clock_mono_ns(), fast_due_ns = slow_due_ns, feed_due_ns = slow_due_ns;
-	int64_t slow_ns = slow_due_ns, cost_ns = 0; /* of the last slow look */
+	/* Of the last slow look; the first is due at once. */
+	int64_t slow_ns = slow_due_ns - gpuwatch_slow_gap_ns(watch, false, 0), cost_ns = 0;
 	bool window = false;
 
 	while (wait_until(watch, slow_due_ns, MIN(fast_due_ns, feed_due_ns), &window)) {
@@ -380,8 +381,7 @@ static void watch_devices(struct gpuwatch *watch)
 			look_at_feed(watch, window);
 		feed_due_ns = gpuwatch_has_feed(watch) ? now_ns + GPUWATCH_FEED_MS * NSEC_PER_MSEC
 						       : INT64_MAX;
-		if (now_ns >=
-		    MIN(slow_due_ns, slow_ns + gpuwatch_slow_gap_ns(watch, window, cost_ns))) {
+		if (now_ns >= slow_ns + gpuwatch_slow_gap_ns(watch, window, cost_ns)) {
 			cost_ns = look_slowly(watch);
 			slow_ns = now_ns;
 		}

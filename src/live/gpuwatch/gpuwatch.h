@@ -3,8 +3,8 @@
  * Samples the GPUs of this host in a thread of its own: a call of a faulty driver may last
  * seconds or never return, and must not block the daemon. Clocks, power and counters are read
  * once a second, without a window less often if that costs much (4.5 ms of CPU on an H200); while
- * a window is open the fast metrics, too. A ring holds the latest
- * samples; a window that ends copies those of its worker's GPUs.
+ * a window is open the fast metrics, too. A ring holds the latest samples; a window that ends
+ * copies those of its worker's GPUs.
  *
  * In a window each metric of a device comes from the first available source: PM sampling
  * (gpuwatch_feed.h), 10,000 a second or means of a few of them (host/counters/gpucounters.h); the
@@ -60,11 +60,8 @@ void gpuwatch_expect(struct gpuwatch *watch, int64_t for_ns);
  */
 bool gpuwatch_next_fault(struct gpuwatch *watch, uint32_t *ret_device, uint32_t *ret_number);
 
-/*
- * The processes that the driver saw on the device at the last look. Returns how many, at most cap; 0
- * also where it lists none, as in a container. watch may be NULL.
- */
-size_t gpuwatch_users(struct gpuwatch *watch, uint32_t device, uint32_t *ret_pids, size_t cap);
+/* Whether the driver saw the process on the device at the last look. watch may be NULL. */
+bool gpuwatch_uses(struct gpuwatch *watch, uint32_t pid, uint32_t device);
 
 /* A worker. Its GPUs: those that the driver says its process uses, else that of its local rank. */
 struct gpuwatch_worker {

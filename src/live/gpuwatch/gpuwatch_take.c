@@ -138,19 +138,16 @@ int gpuwatch_take(struct gpuwatch *watch, const struct gpuwatch_worker *worker,
 	return ret;
 }
 
-size_t gpuwatch_users(struct gpuwatch *watch, uint32_t device, uint32_t *ret_pids, size_t cap)
+bool gpuwatch_uses(struct gpuwatch *watch, uint32_t pid, uint32_t device)
 {
-	size_t cnt = 0;
+	bool found;
 
 	if (watch == NULL)
-		return 0;
+		return false;
 	(void)pthread_mutex_lock(&watch->lock);
-	for (size_t i = 0; i < watch->user_cnt && cnt < cap; i++) {
-		if (watch->users[i].device == device)
-			ret_pids[cnt++] = watch->users[i].pid;
-	}
+	found = uses(watch, pid, device);
 	(void)pthread_mutex_unlock(&watch->lock);
-	return cnt;
+	return found;
 }
 
 /* --- for /metrics --- */

@@ -39,21 +39,10 @@ static int compare_ints(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static bool holds(const uint32_t *pids, size_t cnt, uint32_t pid)
-{
-	for (size_t i = 0; i < cnt; i++) {
-		if (pids[i] == pid)
-			return true;
-	}
-	return false;
-}
-
 /* Nobody forbids it, and a job that forgets to choose a device for each rank does it. */
 static void tell_shared(struct hostd *hostd, uint32_t device)
 {
 	_cleanup_(str_done) struct str ranks = { 0 };
-	uint32_t pids[GPUWATCH_USERS_MAX];
-	size_t pid_cnt = gpuwatch_users(hostd->gpuwatch, device, pids, ARRAY_SIZE(pids));
 	int sharing[GPUWATCH_USERS_MAX];
 	size_t cnt = 0;
 
@@ -61,7 +50,7 @@ static void tell_shared(struct hostd *hostd, uint32_t device)
 		const struct worker *worker = &(*c)->worker;
 
 		if ((*c)->is_worker && worker->rank >= 0 && cnt < ARRAY_SIZE(sharing) &&
-		    holds(pids, pid_cnt, worker->pid))
+		    gpuwatch_uses(hostd->gpuwatch, worker->pid, device))
 			sharing[cnt++] = worker->rank;
 	}
 	if (cnt < 2)
