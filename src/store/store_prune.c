@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
+#include "store/store_parts.h"
+
+#include <stddef.h>
+
+#define DAY_S 86400LL
+
+const struct store_limits store_default_limits = {
+	.second_s = 2 * DAY_S,
+	.minute_s = 30 * DAY_S,
+	.hour_s = 730 * DAY_S,
+	.data_s = 90 * DAY_S,
+	.bytes_max = 2LL << 30,
+};
+
+static int prune_pace(struct store *store, const struct store_limits *limits, int64_t now_s,
+		      struct err *err)
+{
+	const struct {
+		int tier_s;
+		int64_t age_s;
+	} tiers[] = { { 1, limits->second_s }, { 60, limits->minute_s }, { 3600, limits->hour_s } };
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(tiers) && ret == 0; i++)
+		ret = store_run(store, "DELETE FROM pace WHERE tier_s = $1 AND at_s < $2", err,
+				cell_integer(tiers[i].tier_s), cell_integer(now_s - tiers[i].age_s));
+	return ret;
+}
+
+/* The rows of windows that made no report have the time of none: they go with their job. */
+#define OLD_ROWS(table)                                                                          \
+	"DELETE FROM " table " WHERE EXISTS (SELECT 1 FROM report WHERE report.job = " table     \
+	".job AND report.number = " table ".number AND report.made_ns < $1) OR EXISTS (SELECT 1" \
+	" FROM job WHERE job.job = " table ".job AND job.seen_ns < $1)"
+
+static int prune_data(struct store *store, int64_t before_ns, struct err *err)
+{
+	int ret = store_run(store, OLD_ROWS("fingerprint"), err, cell_integer(before_ns));
+
+	if (ret == 0)
+		ret = store_run(store, OLD_ROWS("document"), err, cell_integer(before_ns));
+	return ret;
+}
+
+static int64_t excess(struct store *store, const struct store_limits *limits, int *ret,
+		      struct err *err)
+{
+	int64_t bytes = 0;
+
+	*ret = database_bytes(store->database, &bytes, err);
+	return *ret < 0 ? 0 : bytes - limits->bytes_max;
+}
+
+static int count_rows(void *arg, const struct cell *cells, size_t cnt)
+{
+	if (cnt == 1)
+		*(int64_t *)arg = cells[0].integer;
+	return 0;
+}
+
+/* Removes the rows of the job that ended first among those that have any. Returns 1: none has. */
+static int prune_oldest_job(struct store *store, const char *count_sql, const char *delete_sql,
+			    struct err *err)
+{
+	int64_t cnt = 0;
+	int ret = database_run(store->database,
+			       &(struct statement){
+				       .sql = count_sql, .on_row = count_rows, .arg = &cnt },
+			       err);
+
+	if (ret == 0 && cnt == 0)
+		return 1;
+	return ret < 0 ? ret : database_do(store->database, delete_sql, err);
+}
+
+#define COUNT_ROWS(table) "SELECT count(*) FROM " table
+#define DELETE_OLDEST(table)                                                            \
+	"DELETE FROM " table " WHERE job = (SELECT " table ".job FROM " table           \
+	" LEFT JOIN job ON job.job = " table ".job ORDER BY job.seen_ns LIMIT 1)"
+
+static int prune_bytes(struct store *store, const struct store_limits *limits, struct err *err)
+{
+	static const char *const sqls[][2] = {
+		{ COUNT_ROWS("fingerprint"), DELETE_OLDEST("fingerprint") },
+		{ COUNT_ROWS("document"), DELETE_OLDEST("document") },
+	};
+	int ret = 0;
+
+	/* A server gives space back by its own vacuum: its size says nothing at once. */
+	if (database_is_server(store->database))
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(sqls) && ret >= 0; i++) {
+		ret = 0;
+		while (ret == 0 && excess(store, limits, &ret, err) > 0 && ret == 0)
+			ret = prune_oldest_job(store, sqls[i][0], sqls[i][1], err);
+	}
+	return MIN(ret, 0);
+}
+
+int store_prune(struct store *store, const struct store_limits *limits, int64_t now_ns,
+		struct err *err)
+{
+	int64_t now_s = now_ns / NSEC_PER_SEC;
+	int ret = prune_pace(store, limits, now_s, err);
+
+	if (ret == 0)
+		ret = prune_data(store, now_ns - limits->data_s * NSEC_PER_SEC, err);
+	if (ret == 0)
+		ret = prune_bytes(store, limits, err);
+	if (ret == 0 && !database_is_server(store->database))
+		ret = database_do(store->database, "PRAGMA incremental_vacuum", err);
+	return ret;
+}
