@@ -115,7 +115,7 @@ int schema_prepare(struct database *database, struct err *err)
 		ret = migrate(database, version, err);
 	if (ret == 0)
 		return database_do(database, "COMMIT", err);
-	(void)database_do(database, "ROLLBACK", &ignored);
+	(void)!database_do(database, "ROLLBACK", &ignored);
 	return ret;
 }
 

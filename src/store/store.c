@@ -117,7 +117,7 @@ void store_rollback(struct store *store)
 {
 	struct err ignored;
 
-	(void)database_do(store->database, "ROLLBACK", &ignored);
+	(void)!database_do(store->database, "ROLLBACK", &ignored);
 }
 
 int store_pack(const void *data, size_t len, char **ret, size_t *ret_len)

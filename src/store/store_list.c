@@ -115,7 +115,7 @@ int store_find_job(struct store *store, const char *word, char ret[static STORE_
 {
 	struct found found = { .cnt = 0 };
 	int r = query(store, &found, on_key,
-		      "SELECT job FROM job WHERE substr(job, 1, $1) = $2 ORDER BY started_ns DESC",
+		      "SELECT job FROM job WHERE substr(job, 1, CAST($1 AS INTEGER)) = $2 ORDER BY started_ns DESC",
 		      err, cell_integer((int64_t)strlen(word)), cell_text(word));
 
 	if (r == 0 && (found.cnt == 0 || word[0] == '\0')) {

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/keeper/keeper.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "live/keeper/keeper_parts.h"
+#include "model/rankset.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CLOSE_S 10
+
+/* --- the queue --- */
+
+static struct keeper_item *new_item(enum keeper_kind kind)
+{
+	struct keeper_item *item = calloc(1, sizeof(*item));
+
+	if (item == NULL)
+		return NULL;
+	item->kind = kind;
+	arena_init(&item->arena);
+	return item;
+}
+
+struct keeper_item *keeper_item_free(struct keeper_item *item)
+{
+	if (item != NULL)
+		arena_done(&item->arena);
+	free(item);
+	return NULL;
+}
+
+/* Takes the item; urgent: the thread writes it now. */
+static void push(struct keeper *keeper, struct keeper_item *item, bool urgent)
+{
+	bool taken;
+
+	(void)pthread_mutex_lock(&keeper->lock);
+	taken = item != NULL && keeper->queued_cnt < KEEPER_QUEUE_MAX;
+	if (taken) {
+		*keeper->tail = item;
+		keeper->tail = &item->next;
+		keeper->queued_cnt++;
+	} else {
+		keeper->lost_cnt++;
+	}
+	keeper->urgent |= urgent;
+	if (urgent)
+		(void)pthread_cond_signal(&keeper->wake);
+	(void)pthread_mutex_unlock(&keeper->lock);
+	if (!taken)
+		(void)keeper_item_free(item);
+}
+
+/* A text of the report; what there is no memory for is empty. */
+static const char *copy(struct keeper_item *item, const char *text)
+{
+	const char *ret = arena_strdup(&item->arena, text != NULL ? text : "");
+
+	return ret != NULL ? ret : "";
+}
+
+/* --- what the hub says --- */
+
+void keeper_state(struct keeper *keeper, const struct keeper_state *state)
+{
+	if (keeper == NULL)
+		return;
+	(void)pthread_mutex_lock(&keeper->lock);
+	keeper->state = *state;
+	(void)snprintf(keeper->state_text, sizeof(keeper->state_text), "%s",
+		       state->state != NULL ? state->state : "");
+	(void)snprintf(keeper->verdict, sizeof(keeper->verdict), "%s",
+		       state->verdict != NULL ? state->verdict : "");
+	(void)snprintf(keeper->reason, sizeof(keeper->reason), "%s",
+		       state->reason != NULL ? state->reason : "");
+	keeper->has_state = true;
+	keeper->seen_ns = clock_wall_ns();
+	(void)pthread_mutex_unlock(&keeper->lock);
+}
+
+static void push_second(struct keeper *keeper)
+{
+	struct keeper_item *item = new_item(KEEPER_PACE);
+
+	if (item != NULL)
+		item->pace = keeper->second;
+	push(keeper, item, false);
+	keeper->second = (struct store_pace){ 0 };
+}
+
+void keeper_pace(struct keeper *keeper, uint64_t step, int64_t iteration_ns)
+{
+	int64_t at_s = clock_wall_ns() / NSEC_PER_SEC;
+
+	if (keeper == NULL || iteration_ns <= 0 || step == keeper->last_step)
+		return;
+	keeper->last_step = step;
+	if (keeper->second.cnt > 0 && keeper->second.at_s != at_s)
+		push_second(keeper);
+	if (keeper->second.cnt == 0)
+		keeper->second.min_ns = INT64_MAX;
+	keeper->second.at_s = at_s;
+	keeper->second.step = step;
+	keeper->second.cnt++;
+	keeper->second.sum_ns += iteration_ns;
+	keeper->second.min_ns = MIN(keeper->second.min_ns, iteration_ns);
+	keeper->second.max_ns = MAX(keeper->second.max_ns, iteration_ns);
+}
+
+static void copy_finding(struct keeper_item *item, const struct finding *finding,
+			 struct store_finding *ret)
+{
+	struct str ranks = { 0 };
+
+	rankset_format(&ranks, finding->ranks, finding->rank_cnt);
+	*ret = (struct store_finding){
+		.id = copy(item, finding->id),
+		.cause = copy(item, finding->cause),
+		.title = copy(item, finding->title),
+		.function = copy(item, finding->name),
+		.function_key = copy(item, finding->key),
+		.ranks = copy(item, finding->all_workers ? "all" : str_borrow(&ranks)),
+		.confidence = confidence_name(finding->confidence),
+		.gain_ms = finding->gain_ms_per_iteration,
+		.gain_pct = finding->gain_pct,
+	};
+	str_done(&ranks);
+}
+
+static void copy_report(struct keeper_item *item, const struct report *report, uint64_t number)
+{
+	struct store_finding *findings =
+		arena_calloc(&item->arena, report->finding_cnt + 1, sizeof(*findings));
+
+	item->report = (struct store_report){
+		.number = number,
+		.made_ns = clock_wall_ns(),
+		.why = report->trigger.present ? copy(item, report->trigger.kind) : "end",
+		.verdict = verdict_name(report->verdict),
+		.reason = copy(item, report->reason),
+		.first_step = report->trigger.present ? (uint64_t)report->trigger.step : 0,
+		.steps = (uint64_t)report->iterations,
+		.iteration_ms = report->iteration_ms,
+		.workers = (uint32_t)report->workers_analyzed,
+		.missing = (uint32_t)report->missing_cnt,
+	};
+	for (size_t i = 0; findings != NULL && i < report->finding_cnt; i++)
+		copy_finding(item, &report->findings[i], &findings[i]);
+	item->findings = findings;
+	item->finding_cnt = findings != NULL ? report->finding_cnt : 0;
+}
+
+void keeper_report(struct keeper *keeper, const struct report *report, uint64_t number)
+{
+	struct keeper_item *item;
+
+	if (keeper == NULL)
+		return;
+	item = new_item(KEEPER_REPORT);
+	if (item != NULL)
+		copy_report(item, report, number);
+	push(keeper, item, true);
+}
+
+void keeper_fingerprint(struct keeper *keeper, uint64_t number, int rank, const char *path)
+{
+	struct keeper_item *item;
+
+	if (keeper == NULL)
+		return;
+	item = new_item(KEEPER_FINGERPRINT);
+	if (item != NULL) {
+		item->report.number = number;
+		item->rank = rank;
+		item->path = copy(item, path);
+	}
+	push(keeper, item, false);
+}
+
+void keeper_event(struct keeper *keeper, const char *kind, const char *fmt, ...)
+{
+	struct keeper_item *item;
+	char text[512];
+	va_list args;
+
+	if (keeper == NULL)
+		return;
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	item = new_item(KEEPER_EVENT);
+	if (item != NULL)
+		item->event = (struct store_event){ .kind = copy(item, kind),
+						    .text = copy(item, text),
+						    .place = ++keeper->event_cnt,
+						    .at_ns = clock_wall_ns() };
+	push(keeper, item, false);
+}
+
+/* --- begin and end --- */
+
+static void name_owner(struct keeper *keeper)
+{
+	char buffer[1024];
+	struct passwd entry, *found = NULL;
+
+	if (getpwuid_r(getuid(), &entry, buffer, sizeof(buffer), &found) == 0 && found != NULL)
+		(void)snprintf(keeper->owner, sizeof(keeper->owner), "%s", entry.pw_name);
+	else
+		(void)snprintf(keeper->owner, sizeof(keeper->owner), "%u", getuid());
+	(void)gethostname(keeper->host, sizeof(keeper->host) - 1);
+}
+
+static void free_keeper(struct keeper *keeper)
+{
+	while (keeper->head != NULL) {
+		struct keeper_item *next = keeper->head->next;
+
+		(void)keeper_item_free(keeper->head);
+		keeper->head = next;
+	}
+	(void)pthread_cond_destroy(&keeper->wake);
+	(void)pthread_mutex_destroy(&keeper->lock);
+	arena_done(&keeper->arena);
+	free(keeper);
+}
+
+static int set_up(struct keeper *keeper, const struct keeper_setup *setup)
+{
+	pthread_condattr_t attr;
+
+	arena_init(&keeper->arena);
+	(void)pthread_mutex_init(&keeper->lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&keeper->wake, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	keeper->tail = &keeper->head;
+	keeper->started_ns = clock_wall_ns();
+	keeper->where = arena_strdup(&keeper->arena, setup->where);
+	keeper->name = arena_strdup(&keeper->arena, setup->name);
+	keeper->folder = arena_strdup(&keeper->arena, setup->folder);
+	keeper->command = setup->command != NULL ? arena_strdup(&keeper->arena, setup->command)
+						 : NULL;
+	name_owner(keeper);
+	if (keeper->where == NULL || keeper->name == NULL || keeper->folder == NULL)
+		return -ENOMEM;
+	return store_draw_key(keeper->key);
+}
+
+int keeper_open(const struct keeper_setup *setup, struct keeper **ret, struct err *err)
+{
+	struct keeper *keeper = calloc(1, sizeof(*keeper));
+	int r;
+
+	if (keeper == NULL)
+		return err_set(err, ENOMEM, "out of memory");
+	r = set_up(keeper, setup);
+	if (r == 0)
+		r = -pthread_create(&keeper->thread, NULL, keeper_main, keeper);
+	if (r < 0) {
+		free_keeper(keeper);
+		return err_set(err, -r, "%s", strerror(-r));
+	}
+	*ret = keeper;
+	return 0;
+}
+
+const char *keeper_borrow_key(const struct keeper *keeper)
+{
+	return keeper != NULL ? keeper->key : "";
+}
+
+struct keeper *keeper_close(struct keeper *keeper)
+{
+	struct timespec until;
+
+	if (keeper == NULL)
+		return NULL;
+	if (keeper->second.cnt > 0)
+		push_second(keeper);
+	(void)pthread_mutex_lock(&keeper->lock);
+	keeper->closing = true;
+	(void)pthread_cond_signal(&keeper->wake);
+	(void)pthread_mutex_unlock(&keeper->lock);
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += CLOSE_S;
+	if (pthread_timedjoin_np(keeper->thread, NULL, &until) != 0) {
+		log_line(LOG_WARNING, "event=store-late seconds=%d store=\"%s\" effect=\"the end "
+				      "of this job is not in the store\"",
+			 CLOSE_S, keeper->where);
+		return NULL; /* the thread still has it; the process ends */
+	}
+	free_keeper(keeper);
+	return NULL;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes what the hub learns of its job to the store, on a thread of its own: a slow disk, a locked
+ * database or a server that is away never holds the hub up. The queue has a limit; what the store
+ * did not take is counted and is part of the job's row.
+ *
+ * All functions take NULL, which keeps nothing, and return at once, but for keeper_close().
+ */
+#pragma once
+
+#include "base/err.h"
+#include "model/report.h"
+
+#define KEEPER_QUEUE_MAX 2048u
+
+/* Texts are copied. */
+struct keeper_setup {
+	const char *where; /* of store_open() */
+	const char *name, *folder, *command;
+};
+
+struct keeper;
+
+/* Draws the job's key and starts the thread, which opens the store. 0 or -errno with a line in err. */
+_must_check_ int keeper_open(const struct keeper_setup *setup, struct keeper **ret,
+			     struct err *err);
+
+/* Borrowed; "" without a keeper. */
+const char *keeper_borrow_key(const struct keeper *keeper);
+
+/* The job as it is now. Its row is made by the first call. Texts are copied. */
+struct keeper_state {
+	const char *state, *verdict, *reason; /* NULL: unknown */
+	uint32_t workers, restarts;
+	uint64_t step;
+	int64_t now_ns, best_ns; /* of an iteration */
+	bool ended;
+	int exit_status, signal;
+};
+void keeper_state(struct keeper *keeper, const struct keeper_state *state);
+
+/* The time of an iteration at a step; a step that was seen adds nothing. */
+void keeper_pace(struct keeper *keeper, uint64_t step, int64_t iteration_ns);
+
+/*
+ * A report; its files FOLDER/report-NUMBER.json, .html and .txt (report.json ... for 0) are read by
+ * the thread. paths: of fingerprints, FOLDER/.../RANK..., whose ranks are given.
+ */
+void keeper_report(struct keeper *keeper, const struct report *report, uint64_t number);
+void keeper_fingerprint(struct keeper *keeper, uint64_t number, int rank, const char *path);
+
+/* What happened: kind is a word, such as order, slow, restart. */
+void keeper_event(struct keeper *keeper, const char *kind, const char *fmt, ...) _printf_(3, 4);
+
+/* Writes what is left and ends the thread, after 10 s at the latest. Returns NULL. */
+struct keeper *keeper_close(struct keeper *keeper);

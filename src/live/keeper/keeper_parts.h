@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of the keeper: its queue (keeper.c) and its thread (keeper_thread.c). */
+#pragma once
+
+#include "base/arena.h"
+#include "live/keeper/keeper.h"
+#include "store/store.h"
+
+#include <pthread.h>
+
+enum keeper_kind { KEEPER_PACE, KEEPER_REPORT, KEEPER_FINGERPRINT, KEEPER_EVENT };
+
+/* One thing to write; its texts are in its arena. */
+struct keeper_item {
+	struct keeper_item *next;
+	enum keeper_kind kind;
+	struct arena arena;
+	struct store_pace pace;
+	struct store_report report; /* of a fingerprint: its number */
+	const struct store_finding *findings;
+	size_t finding_cnt;
+	struct store_event event;
+	int rank;
+	const char *path;
+};
+
+struct keeper {
+	/* constant after keeper_open() */
+	struct arena arena;
+	char key[STORE_KEY_BYTES], owner[64], host[256];
+	const char *where, *name, *folder, *command;
+	int64_t started_ns;
+	pthread_t thread;
+	/* of the hub's thread */
+	struct store_pace second; /* cnt 0: none has begun */
+	uint64_t last_step, event_cnt;
+	/* of both, under lock */
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct keeper_item *head, **tail;
+	size_t queued_cnt;
+	bool urgent, closing, has_state;
+	uint64_t lost_cnt;
+	struct keeper_state state; /* its texts are those that follow */
+	char state_text[64], verdict[24], reason[400];
+	int64_t seen_ns;
+	/* of the keeper's thread */
+	struct store *store;	   /* NULL: not open */
+	int64_t retry_ns, prune_ns; /* not before */
+	bool told;		   /* a line says that the store fails */
+};
+
+void *keeper_main(void *arg);
+struct keeper_item *keeper_item_free(struct keeper_item *item);

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tests of the store on a real PostgreSQL, which is made for them and removed after them."""
+
+from __future__ import annotations
+
+import glob
+import os
+import pathlib
+import pwd
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STORE_TEST = os.environ.get("PERFTRACKER_STORE_TEST") or str(ROOT / "build/src/store/store_test")
+
+
+def server_folder() -> str | None:
+    """The folder of initdb and pg_ctl, the newest version's; they are not on PATH on Debian."""
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
+    path = found[-1] if found else shutil.which("initdb")
+    return os.path.dirname(path) if path else None
+
+
+def as_server_user() -> list[str]:
+    """PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return []
+    pwd.getpwnam("postgres")
+    return ["runuser", "-u", "postgres", "--"]
+
+
+class Server:
+    """A server on a Unix socket in a folder of its own; no port is opened."""
+
+    def __init__(self) -> None:
+        self.bin = server_folder()
+        self.folder = tempfile.mkdtemp(prefix="pt-postgres-")
+        os.chmod(self.folder, 0o777)
+        self.data = f"{self.folder}/data"
+        self.call("initdb", "-D", self.data, "-A", "trust", "-U", "tracker", "--no-sync")
+        self.call(
+            "pg_ctl",
+            "-D",
+            self.data,
+            "-w",
+            "-l",
+            f"{self.folder}/log",
+            "-o",
+            f"-c listen_addresses= -k {self.folder}",
+            "start",
+        )
+        self.url = f"postgresql://tracker@/postgres?host={self.folder}"
+
+    def call(self, name: str, *words: str) -> None:
+        # The server keeps the descriptors of pg_ctl, so a pipe would never end.
+        with open(f"{self.folder}/{name}.out", "w+") as out:
+            done = subprocess.run(
+                [*as_server_user(), f"{self.bin}/{name}", *words],
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                timeout=120,
+                check=False,
+            )
+            out.seek(0)
+            said = out.read()
+        if done.returncode != 0:
+            raise AssertionError(f"{name} failed: {said}")
+
+    def close(self) -> None:
+        self.call("pg_ctl", "-D", self.data, "-m", "immediate", "stop")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@unittest.skipUnless(server_folder(), "needs PostgreSQL's server: tools/bootstrap test")
+class PostgresTest(unittest.TestCase):
+    server: Server
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = Server()
+        cls.addClassCleanup(cls.server.close)
+
+    def test_the_store_is_the_same_on_a_server(self) -> None:
+        env = {**os.environ, "PERFTRACKER_TEST_POSTGRES": self.server.url}
+        done = subprocess.run(
+            [STORE_TEST], env=env, text=True, capture_output=True, timeout=120, check=False
+        )
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("a_report_comes_back_with_findings_and_documents", done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
