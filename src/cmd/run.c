@@ -261,6 +261,17 @@ static const struct option_row rows[] = {
 	  .preset = "$PERFTRACKER_SECRET, else one from the job's id, with a warning" },
 	{ .name = "insecure", FIELD(insecure), .help = "hosts may talk without encryption" },
 
+	{ .help = "Memory of jobs" },
+	{ .name = "store",
+	  .argument = "FILE|URL|none",
+	  FIELD(store),
+	  .help = "where the job's pace, windows, findings and reports are kept for "
+		  "`perftracker jobs`, `history` and `report`",
+	  .preset = "~/.local/state/perftracker/store.db",
+	  .more = "A file of SQLite, or postgresql://USER@HOST/DATABASE. Pace is kept for two days "
+		  "by the second, a month by the minute and two years by the hour; fingerprints and "
+		  "reports for 90 days and at most 2 GB, findings for good." },
+
 	{ .help = "Settings" },
 	{ .name = "config",
 	  .argument = "FILE",

@@ -63,6 +63,9 @@ static void log_slow(struct hub *hub, const struct jobstate_pace *pace)
 			 " baseline_ms=%.1f now_ms=%.1f factor=%.2f",
 			 pace->slow_since_step, (double)pace->baseline_ns / NSEC_PER_MSEC,
 			 (double)pace->now_ns / NSEC_PER_MSEC, jobstate_factor(pace));
+	keeper_event(hub->keeper, "slow", "%.1f -> %.1f ms since step %" PRIu64,
+		     (double)pace->baseline_ns / NSEC_PER_MSEC,
+		     (double)pace->now_ns / NSEC_PER_MSEC, pace->slow_since_step);
 	hub->slowdown = *pace;
 	hub->accepted = false;
 }
@@ -77,6 +80,9 @@ static void log_slow_is_over(struct hub *hub, const struct jobstate_pace *pace)
 			 jobstate_step(hub->workers.data, hub->workers.cnt),
 			 (double)pace->baseline_ns / NSEC_PER_MSEC,
 			 (double)pace->now_ns / NSEC_PER_MSEC);
+	keeper_event(hub->keeper, "slow-over", "%.1f ms at step %" PRIu64,
+		     (double)pace->now_ns / NSEC_PER_MSEC,
+		     jobstate_step(hub->workers.data, hub->workers.cnt));
 	hub->slowdown = (struct jobstate_pace){ 0 };
 	hub->accepted = false;
 	moment_end(&hub->moment);

@@ -105,7 +105,8 @@ static void publish_last(struct hub *hub, struct report *report)
 	if (publish_files(report, hub->options, 0, &err) < 0)
 		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
 	else
-		publish_text(report, hub->options, 0);
+		publish_text(report, hub->options, 0, true);
+	keeper_report(hub->keeper, report, 0);
 	if (!hub->options->quiet || verdict_is_bad(report->verdict))
 		publish_print(report, hub->options);
 	log_finished(hub, report->verdict, NULL);
@@ -166,4 +167,5 @@ void hub_finish(struct hub *hub, const struct job_end *end)
 	else
 		publish_last(hub, &report);
 	arena_done(&report.arena);
+	hub_keep_end(hub, end);
 }

@@ -84,6 +84,7 @@ static void accept_pace(struct hub *hub, const struct wire_ask *ask)
 		   accept.step);
 	log_line(LOG_INFO, "event=pace-accepted by_pid=%u slow_since=%" PRIu64 " what=\"%s\"",
 		 ask->pid, pace.slow_since_step, str_borrow(&text));
+	keeper_event(hub->keeper, "accepted", "%s", str_borrow(&text));
 	reply_one(hub, ask->client, 0, str_borrow(&text));
 	str_done(&text);
 }
@@ -206,8 +207,9 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 		    : publish_files(report, hub->options, number, &err);
 	if (ret < 0)
 		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
-	else if (!aside)
-		publish_text(report, hub->options, number);
+	else
+		publish_text(report, hub->options, number, !aside);
+	keeper_report(hub->keeper, report, number);
 	if (wanted || verdict_is_bad(report->verdict))
 		publish_print(report, hub->options);
 	else if (!hub->options->quiet)
@@ -296,6 +298,7 @@ static void log_change(struct hub *hub)
 	if (strcmp(word, hub->shown) == 0)
 		return;
 	(void)snprintf(hub->shown, sizeof(hub->shown), "%s", word);
+	keeper_event(hub->keeper, "state", "%s", word);
 	if (hub->options->quiet)
 		return;
 	hub_status(hub, &line);
@@ -363,8 +366,11 @@ static void log_pace(struct hub *hub)
 	struct jobstate_pace pace;
 
 	jobstate_pace(hub->workers.data, hub->workers.cnt, &pace);
-	if (!hub->profile.active)
-		pacelog_add(&hub->pacelog, jobstate_step(hub->workers.data, hub->workers.cnt),
+	if (hub->profile.active)
+		return;
+	pacelog_add(&hub->pacelog, jobstate_step(hub->workers.data, hub->workers.cnt), pace.now_ns);
+	if (!hub->led)
+		keeper_pace(hub->keeper, jobstate_step(hub->workers.data, hub->workers.cnt),
 			    pace.now_ns);
 }
 
@@ -393,6 +399,7 @@ void hub_tick(struct hub *hub, int64_t now_ns)
 	log_change(hub);
 	advise(hub, now_ns);
 	log_part(hub);
+	hub_keep_state(hub, now_ns);
 }
 
 bool hub_idle(const struct hub *hub)

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "live/ending/ending.h"
+#include "live/keeper/keeper.h"
 #include "live/link/bus.h"
 #include "live/link/wire.h"
 #include "live/run/options.h"
@@ -26,6 +27,9 @@ struct hub;
 /* Subscribes to hostd's messages. Returns 0 or -ENOMEM. */
 _must_check_ int hub_open(struct bus *bus, const struct run_options *options, struct hub **ret);
 struct hub *hub_close(struct hub *hub);
+
+/* What the hub learns is kept there, too; borrowed until hub_close(). NULL: nowhere. */
+void hub_keep(struct hub *hub, struct keeper *keeper);
 
 /* Starts and finishes profiles and reports that are due. Call it 10 times a second. */
 void hub_tick(struct hub *hub, int64_t now_ns);

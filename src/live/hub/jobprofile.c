@@ -109,6 +109,8 @@ static void log_begin(const struct hub *hub, const struct order_plan *plan)
 {
 	const struct report_trigger *trigger = &hub->profile.trigger;
 
+	keeper_event(hub->keeper, "order", "%s: %zu workers, %" PRIu64 " iterations from step %" PRIu64,
+		     trigger->kind, hub->profile.answers.cnt, plan->steps, plan->start_step);
 	/* A check-up that finds nothing is one line, at its end. */
 	if (hub->options->quiet || is_of_healthy_job(&hub->profile))
 		return;
@@ -392,6 +394,7 @@ void hub_finish_profile(struct hub *hub)
 		return;
 	}
 	kept = keep_past(hub, &input, &report);
+	hub_keep_window(hub);
 	/* An early window may show the machine's start: what it accuses waits for a check-up. */
 	hub->compared |=
 		report.verdict == VERDICT_HEALTHY ||

@@ -86,13 +86,14 @@ int publish_numbered(const struct report *report, const struct run_options *opti
 	return write_forms(report, options, number, false, err);
 }
 
-void publish_text(const struct report *report, const struct run_options *options, uint64_t number)
+void publish_text(const struct report *report, const struct run_options *options, uint64_t number,
+		  bool latest)
 {
 	const struct report_text_options how = { .width = 100 };
 	struct str text = { 0 };
 
 	if (report_text(report, &how, &text) == 0)
-		(void)!write_form(options, number, true, "txt", &text, NULL);
+		(void)!write_form(options, number, latest, "txt", &text, NULL);
 	str_done(&text);
 }
 

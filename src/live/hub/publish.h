@@ -23,8 +23,12 @@ void publish_origin(const struct run_options *options, const struct wire_state *
 _must_check_ int publish_files(const struct report *report, const struct run_options *options,
 			       uint64_t number, struct err *err);
 
-/* The same for .txt, as on a terminal of 100 columns; a failure is ignored: the others are there. */
-void publish_text(const struct report *report, const struct run_options *options, uint64_t number);
+/*
+ * The same for .txt, as on a terminal of 100 columns; latest: also as report.txt. A failure is
+ * ignored: the others are there.
+ */
+void publish_text(const struct report *report, const struct run_options *options, uint64_t number,
+		  bool latest);
 
 /* Writes report-<number>.json and .html only: the latest one stays. */
 _must_check_ int publish_numbered(const struct report *report, const struct run_options *options,

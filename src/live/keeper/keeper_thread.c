@@ -5,11 +5,13 @@
 #include "live/keeper/keeper_parts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* A commit waits for the disk: so often, and at once for a report. */
 #define WRITE_S 10
@@ -118,6 +120,18 @@ static void drop_batch(struct keeper *keeper, struct batch *batch, bool lost)
 
 /* --- writing --- */
 
+static int read_file(const char *path, char **ret, size_t *ret_len)
+{
+	struct err ignored;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+
+	if (fd < 0)
+		return -errno;
+	r = file_read_whole(path, fd, FILE_BYTES_MAX, ret, ret_len, &ignored);
+	(void)close(fd);
+	return r;
+}
+
 /* A file that is not there has no document: a quiet check-up has no text. */
 static int put_documents(struct keeper *keeper, uint64_t number, struct err *err)
 {
@@ -129,7 +143,6 @@ static int put_documents(struct keeper *keeper, uint64_t number, struct err *err
 	for (size_t i = 0; i < ARRAY_SIZE(forms) && ret == 0; i++) {
 		_cleanup_free_ char *data = NULL;
 		char path[4300];
-		struct err ignored;
 		size_t len;
 
 		if (number == 0)
@@ -138,7 +151,7 @@ static int put_documents(struct keeper *keeper, uint64_t number, struct err *err
 		else
 			(void)snprintf(path, sizeof(path), "%s/report-%" PRIu64 ".%s",
 				       keeper->folder, number, forms[i][1]);
-		if (file_read_whole(path, -1, FILE_BYTES_MAX, &data, &len, &ignored) == 0)
+		if (read_file(path, &data, &len) == 0)
 			ret = store_put_document(keeper->store, keeper->key, number, forms[i][0],
 						 data, len, err);
 	}
@@ -158,10 +171,9 @@ static int put_report(struct keeper *keeper, const struct keeper_item *item, str
 static int put_fingerprint(struct keeper *keeper, const struct keeper_item *item, struct err *err)
 {
 	_cleanup_free_ char *data = NULL;
-	struct err ignored;
 	size_t len;
 
-	if (file_read_whole(item->path, -1, FILE_BYTES_MAX, &data, &len, &ignored) < 0)
+	if (read_file(item->path, &data, &len) < 0)
 		return 0; /* of a later window of that rank */
 	return store_put_fingerprint(keeper->store, keeper->key, item->report.number, item->rank,
 				     data, len, err);

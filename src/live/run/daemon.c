@@ -8,6 +8,7 @@
 #include "live/metrics/scrape.h"
 #include "live/run/hosts.h"
 #include "live/run/rundir.h"
+#include "store/store.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -32,6 +33,7 @@ struct daemon {
 	struct bus *bus;
 	struct hostd *hostd;
 	struct hub *hub;
+	struct keeper *keeper;	      /* NULL: nothing is kept */
 	struct hosts *hosts;	      /* NULL: no other members of the job */
 	struct metrics_host *metrics; /* NULL: /metrics is off */
 	struct metrics_page *page;
@@ -185,6 +187,25 @@ static void open_hosts(struct daemon *daemon, const struct daemon_ready *ready)
 			 daemon->options->member.members, err.text);
 }
 
+/* An error is logged; the job is watched without the store. */
+static void open_keeper(struct daemon *daemon)
+{
+	const struct run_options *options = daemon->options;
+	struct err err = { "" };
+	char where[4200];
+	struct keeper_setup setup = { .where = where,
+				      .name = options->job_name,
+				      .folder = options->out_dir,
+				      .command = options->command };
+
+	store_place(options->store, where, sizeof(where));
+	if (where[0] == '\0')
+		return;
+	if (keeper_open(&setup, &daemon->keeper, &err) < 0)
+		log_line(LOG_WARNING, "event=store-off why=\"%s\"", err.text);
+	hub_keep(daemon->hub, daemon->keeper);
+}
+
 static int open_parts(struct daemon *daemon, const struct daemon_ready *ready, struct err *err)
 {
 	struct hostd_setup setup = { .loop = &daemon->loop,
@@ -199,6 +220,7 @@ static int open_parts(struct daemon *daemon, const struct daemon_ready *ready, s
 		return err_set(err, -ret, "out of memory");
 	if (daemon->options->member.members != 1)
 		open_hosts(daemon, ready);
+	open_keeper(daemon);
 	open_metrics(daemon);
 	setup.metrics = daemon->metrics;
 	setup.bus = daemon->bus;
@@ -252,6 +274,7 @@ int daemon_run(const struct run_options *options, int control_fd)
 	daemon.page = metrics_page_close(daemon.page);
 	daemon.metrics = metrics_host_free(daemon.metrics);
 	daemon.hub = hub_close(daemon.hub);
+	daemon.keeper = keeper_close(daemon.keeper);
 	daemon.bus = bus_close(daemon.bus);
 	(void)uv_loop_close(&daemon.loop);
 	return 0;

@@ -34,6 +34,7 @@ struct run_options {
 	struct member member;	 /* among the members of the job; --hub can change it */
 	const char *secret_file; /* --secret-file; NULL: the environment's, or a weak one */
 	bool insecure;		 /* --insecure: plain text to other hosts */
+	const char *store;	 /* --store: see store_place(); NULL: the default one */
 	bool keep_traces, quiet, json, report_to_stdout;
 	bool color, color_always; /* on terminals; anywhere */
 };

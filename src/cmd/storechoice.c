@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
+#include "cmd/storechoice.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define LOST_NS (60 * NSEC_PER_SEC)
+
+int storechoice_open(const char *given, struct store **ret, struct err *err)
+{
+	char where[4200];
+	int r;
+
+	store_place(given, where, sizeof(where));
+	if (where[0] == '\0')
+		return err_set(err, ENOENT, "no store: name one with --store");
+	r = store_open_to_read(where, ret, err);
+	if (r == -ENOENT || r == -ENODATA)
+		return err_set(err, -r,
+			       "%s: no job is kept there yet: `perftracker run` keeps each job, "
+			       "unless --store none is set",
+			       where);
+	return r;
+}
+
+static bool is_lost(const struct store_job *job)
+{
+	return job->ended_ns == 0 && clock_wall_ns() - job->seen_ns > LOST_NS;
+}
+
+void storechoice_state(const struct store_job *job, char ret[static 32])
+{
+	if (is_lost(job))
+		(void)snprintf(ret, 32, "lost");
+	else if (job->ended_ns == 0)
+		(void)snprintf(ret, 32, "%s", job->state);
+	else if (job->signal != 0)
+		(void)snprintf(ret, 32, "ended by signal %d", job->signal);
+	else if (job->exit_status > 0)
+		(void)snprintf(ret, 32, "failed (exit %d)", job->exit_status);
+	else
+		(void)snprintf(ret, 32, "ended");
+}
+
+static void put_time(int64_t wall_ns, const char *format, char ret[static 32])
+{
+	time_t seconds = (time_t)(wall_ns / NSEC_PER_SEC);
+	struct tm tm;
+
+	(void)gmtime_r(&seconds, &tm);
+	if (strftime(ret, 32, format, &tm) == 0)
+		ret[0] = '\0';
+}
+
+void storechoice_time(int64_t wall_ns, char ret[static 32])
+{
+	put_time(wall_ns, "%Y-%m-%d %H:%M:%S", ret);
+}
+
+void storechoice_iso(int64_t wall_ns, char ret[static 32])
+{
+	put_time(wall_ns, "%Y-%m-%dT%H:%M:%SZ", ret);
+}
+
+void storechoice_span(int64_t ns, char ret[static 16])
+{
+	double seconds = (double)ns / NSEC_PER_SEC;
+
+	if (seconds < 120)
+		(void)snprintf(ret, 16, "%.0f s", seconds);
+	else if (seconds < 7200)
+		(void)snprintf(ret, 16, "%.0f min", seconds / 60);
+	else
+		(void)snprintf(ret, 16, "%.1f h", seconds / 3600);
+}
+
+int64_t storechoice_until_ns(const struct store_job *job)
+{
+	if (job->ended_ns != 0)
+		return job->ended_ns;
+	return is_lost(job) ? job->seen_ns : clock_wall_ns();
+}
