@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* perftracker history: one job in the store: its reports, its pace, what happened. */
+#include "base/clock.h"
+#include "cmd/storechoice.h"
+#include "report/jsonwriter.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A table of the pace has so many rows at most, if the store's tiers allow. */
+#define PACE_ROWS_MAX 60u
+#define BAR_COLUMNS 40
+
+struct history_options {
+	const char *store;
+	enum output_format format; /* text or JSON */
+};
+
+static const struct option_row rows[] = {
+	STORE_CHOICE_ROW(struct history_options, store),
+	{ .name = "format",
+	  .letter = 'f',
+	  .words = "text|json",
+	  OPTION_FIELD(struct history_options, format),
+	  .help = "output format",
+	  .preset = "text" },
+};
+
+/* What is shown of one job. */
+struct history {
+	struct store *store;
+	struct err *err;
+	const char *key;
+	int error;	   /* of a query inside a query */
+	int64_t slowest_ns; /* mean of a row of the pace, for the bars */
+	struct json_writer w;
+	json_t *root, *list; /* of JSON; NULL: text */
+	size_t cnt;
+};
+
+/* --- the pace: the finest tier that fits --- */
+
+static int count_pace(void *arg, const struct store_pace *pace)
+{
+	struct history *history = arg;
+
+	history->cnt++;
+	history->slowest_ns = MAX(history->slowest_ns, pace->sum_ns / (int64_t)pace->cnt);
+	return 0;
+}
+
+/* Old rows of the finer tiers are gone: the finest one with few rows may lack the job's begin. */
+static int choose_tier(struct history *history, int *ret_tier_s)
+{
+	static const int tiers_s[] = { 1, 60, 3600 };
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(tiers_s) && ret == 0; i++) {
+		history->cnt = 0;
+		history->slowest_ns = 0;
+		*ret_tier_s = tiers_s[i];
+		ret = store_list_pace(history->store, history->key, tiers_s[i], count_pace,
+				      history, history->err);
+		if (history->cnt > 0 && history->cnt <= PACE_ROWS_MAX)
+			break;
+	}
+	return ret;
+}
+
+static int print_pace(void *arg, const struct store_pace *pace)
+{
+	struct history *history = arg;
+	int64_t mean_ns = pace->sum_ns / (int64_t)pace->cnt;
+	int columns = history->slowest_ns > 0
+			      ? (int)(BAR_COLUMNS * mean_ns / history->slowest_ns)
+			      : 0;
+	char bar[BAR_COLUMNS + 1], at[32];
+
+	memset(bar, '#', sizeof(bar));
+	bar[MIN(MAX(columns, 0), BAR_COLUMNS)] = '\0';
+	storechoice_time(pace->at_s * NSEC_PER_SEC, at);
+	(void)printf("%-19s %9" PRIu64 " %9.1f %9.1f  %s\n", at, pace->step,
+		     (double)mean_ns / NSEC_PER_MSEC, (double)pace->max_ns / NSEC_PER_MSEC, bar);
+	return 0;
+}
+
+static int print_paces(struct history *history)
+{
+	int tier_s, ret = choose_tier(history, &tier_s);
+
+	if (ret < 0 || history->cnt == 0)
+		return ret;
+	(void)printf("\nPace, by the %s\n%-19s %9s %9s %9s\n",
+		     tier_s == 1 ? "second" : tier_s == 60 ? "minute" : "hour", "time (UTC)",
+		     "step", "mean ms", "most ms");
+	return store_list_pace(history->store, history->key, tier_s, print_pace, history,
+			       history->err);
+}
+
+/* --- text --- */
+
+static int print_job(void *arg, const struct store_job *job)
+{
+	char started[32], state[32], span[16];
+
+	(void)arg;
+	storechoice_time(job->started_ns, started);
+	storechoice_state(job, state);
+	storechoice_span(storechoice_until_ns(job) - job->started_ns, span);
+	(void)printf("Job       %s (%s), %" PRIu32 " worker%s on %s, of %s\n", job->name, job->key,
+		     job->workers, plural(job->workers), job->host, job->owner);
+	if (job->command != NULL)
+		(void)printf("Command   %s\n", job->command);
+	(void)printf("Started   %s UTC, ran for %s, %" PRIu64 " steps\n", started, span, job->step);
+	(void)printf("State     %s; iteration %.1f ms, at best %.1f ms\n", state,
+		     (double)job->now_ns / NSEC_PER_MSEC, (double)job->best_ns / NSEC_PER_MSEC);
+	if (job->restarts > 0)
+		(void)printf("Restarts  %" PRIu32 "\n", job->restarts);
+	if (job->verdict != NULL)
+		(void)printf("Verdict   %s: %s\n", job->verdict, job->reason);
+	(void)printf("Folder    %s\n", job->folder);
+	if (job->lost > 0)
+		(void)printf("Gaps      %" PRIu64 " records could not be written to the store\n",
+			     job->lost);
+	return 0;
+}
+
+static int print_finding(void *arg, const struct store_finding *finding)
+{
+	(void)arg;
+	(void)printf("    %s %s (ranks %s, %.1f ms, %.0f %%, confidence %s)\n", finding->id,
+		     finding->title, finding->ranks, finding->gain_ms, finding->gain_pct,
+		     finding->confidence);
+	return 0;
+}
+
+static void put_report_name(const struct store_report *report, char ret[static 40])
+{
+	if (report->number == 0)
+		(void)snprintf(ret, 40, "%s/end", report->job);
+	else
+		(void)snprintf(ret, 40, "%s/%" PRIu64, report->job, report->number);
+}
+
+static int print_report(void *arg, const struct store_report *report, size_t finding_cnt)
+{
+	struct history *history = arg;
+	char made[32], name[40];
+
+	if (history->cnt++ == 0)
+		(void)printf("\nReports\n");
+	put_report_name(report, name);
+	storechoice_time(report->made_ns, made);
+	(void)printf("%-19s  %-18s %-9s %s: %s\n", made, name, report->why, report->verdict,
+		     report->reason);
+	if (finding_cnt > 0)
+		history->error = store_list_findings(history->store, history->key, report->number,
+						     print_finding, history, history->err);
+	return history->error;
+}
+
+static int print_event(void *arg, const struct store_event *event)
+{
+	struct history *history = arg;
+	char at[32];
+
+	if (history->cnt++ == 0)
+		(void)printf("\nEvents\n");
+	storechoice_time(event->at_ns, at);
+	(void)printf("%-19s  %-9s %s\n", at, event->kind, event->text);
+	return 0;
+}
+
+static int print_text(struct history *history)
+{
+	int ret = store_get_job(history->store, history->key, print_job, history, history->err);
+
+	if (ret == 0)
+		ret = store_list_reports(history->store, history->key, print_report, history,
+					 history->err);
+	history->cnt = 0;
+	if (ret == 0)
+		ret = store_list_events(history->store, history->key, print_event, history,
+					history->err);
+	return ret == 0 ? print_paces(history) : ret;
+}
+
+/* --- JSON --- */
+
+static void put_text(struct history *history, json_t *to, const char *key, const char *text)
+{
+	jsonwriter_put(&history->w, to, key, text != NULL ? jsonwriter_text(text) : json_null());
+}
+
+static void put_ms(struct history *history, json_t *to, const char *key, double ns)
+{
+	jsonwriter_put(&history->w, to, key, jsonwriter_number(ns / NSEC_PER_MSEC));
+}
+
+static void put_count(struct history *history, json_t *to, const char *key, uint64_t value)
+{
+	jsonwriter_put(&history->w, to, key, json_integer((json_int_t)value));
+}
+
+static int put_job(void *arg, const struct store_job *job)
+{
+	struct history *history = arg;
+	char text[32];
+
+	put_text(history, history->root, "job", job->key);
+	put_text(history, history->root, "name", job->name);
+	put_text(history, history->root, "host", job->host);
+	put_text(history, history->root, "folder", job->folder);
+	put_text(history, history->root, "command", job->command);
+	storechoice_iso(job->started_ns, text);
+	put_text(history, history->root, "started", text);
+	storechoice_iso(job->ended_ns, text);
+	put_text(history, history->root, "ended", job->ended_ns != 0 ? text : NULL);
+	storechoice_state(job, text);
+	put_text(history, history->root, "state", text);
+	put_text(history, history->root, "verdict", job->verdict);
+	put_text(history, history->root, "reason", job->reason);
+	put_count(history, history->root, "not_kept", job->lost);
+	return 0;
+}
+
+static int push_finding(void *arg, const struct store_finding *finding)
+{
+	struct history *history = arg;
+	json_t *object = json_object();
+
+	put_text(history, object, "id", finding->id);
+	put_text(history, object, "cause", finding->cause);
+	put_text(history, object, "title", finding->title);
+	put_text(history, object, "function", finding->function);
+	put_text(history, object, "ranks", finding->ranks);
+	put_text(history, object, "confidence", finding->confidence);
+	jsonwriter_put(&history->w, object, "gain_ms_per_iteration",
+		       jsonwriter_number(finding->gain_ms));
+	jsonwriter_put(&history->w, object, "gain_pct", jsonwriter_number(finding->gain_pct));
+	jsonwriter_push(&history->w, history->list, object);
+	return 0;
+}
+
+static int push_report(void *arg, const struct store_report *report, size_t finding_cnt)
+{
+	struct history *history = arg;
+	json_t *object = json_object(), *reports = history->list;
+	char text[40];
+
+	(void)finding_cnt;
+	put_report_name(report, text);
+	put_text(history, object, "report", text);
+	storechoice_iso(report->made_ns, text);
+	put_text(history, object, "made", text);
+	put_text(history, object, "why", report->why);
+	put_text(history, object, "verdict", report->verdict);
+	put_text(history, object, "reason", report->reason);
+	put_count(history, object, "first_step", report->first_step);
+	put_count(history, object, "steps", report->steps);
+	jsonwriter_put(&history->w, object, "iteration_ms",
+		       jsonwriter_number(report->iteration_ms));
+	put_count(history, object, "workers", report->workers);
+	put_count(history, object, "missing", report->missing);
+	history->list = json_array();
+	history->error = store_list_findings(history->store, history->key, report->number,
+					     push_finding, history, history->err);
+	jsonwriter_put(&history->w, object, "findings", history->list);
+	history->list = reports;
+	jsonwriter_push(&history->w, history->list, object);
+	return history->error;
+}
+
+static int push_event(void *arg, const struct store_event *event)
+{
+	struct history *history = arg;
+	json_t *object = json_object();
+	char at[32];
+
+	storechoice_iso(event->at_ns, at);
+	put_text(history, object, "at", at);
+	put_text(history, object, "kind", event->kind);
+	put_text(history, object, "text", event->text);
+	jsonwriter_push(&history->w, history->list, object);
+	return 0;
+}
+
+static int push_pace(void *arg, const struct store_pace *pace)
+{
+	struct history *history = arg;
+	json_t *object = json_object();
+	char at[32];
+
+	storechoice_iso(pace->at_s * NSEC_PER_SEC, at);
+	put_text(history, object, "at", at);
+	put_count(history, object, "step", pace->step);
+	put_ms(history, object, "mean_ms", (double)pace->sum_ns / (double)pace->cnt);
+	put_ms(history, object, "least_ms", (double)pace->min_ns);
+	put_ms(history, object, "most_ms", (double)pace->max_ns);
+	jsonwriter_push(&history->w, history->list, object);
+	return 0;
+}
+
+/* Begins the list of that name in the root. */
+static void begin_list(struct history *history, const char *key)
+{
+	history->list = json_array();
+	jsonwriter_put(&history->w, history->root, key, history->list);
+}
+
+static int put_paces(struct history *history)
+{
+	int tier_s, ret = choose_tier(history, &tier_s);
+
+	if (ret < 0)
+		return ret;
+	put_count(history, history->root, "pace_seconds", (uint64_t)tier_s);
+	begin_list(history, "pace");
+	return store_list_pace(history->store, history->key, tier_s, push_pace, history,
+			       history->err);
+}
+
+static int print_json(struct history *history)
+{
+	struct str out = { 0 };
+	int ret;
+
+	history->root = json_object();
+	put_text(history, history->root, "schema", "perftracker.history.v1");
+	ret = store_get_job(history->store, history->key, put_job, history, history->err);
+	begin_list(history, "reports");
+	if (ret == 0)
+		ret = store_list_reports(history->store, history->key, push_report, history,
+					 history->err);
+	begin_list(history, "events");
+	if (ret == 0)
+		ret = store_list_events(history->store, history->key, push_event, history,
+					history->err);
+	if (ret == 0)
+		ret = put_paces(history);
+	if (jsonwriter_print(&history->w, history->root, &out) < 0 && ret == 0)
+		ret = err_set(history->err, ENOMEM, "out of memory");
+	if (ret == 0)
+		(void)fputs(str_borrow(&out), stdout);
+	str_done(&out);
+	return ret;
+}
+
+static int history_main(const struct command *command, int argc, char **argv)
+{
+	struct history_options options = { 0 };
+	char key[STORE_KEY_BYTES] = "";
+	struct err err = { "" };
+	struct history history = { .err = &err, .key = key };
+	int first, ret, status = optiontable_parse(command, argc, argv, &options, &first);
+
+	if (status != OPTIONS_PARSED)
+		return status;
+	if (argc - first != 1)
+		return cmd_usage_error("history", "expected one job: its name, or its key as "
+						  "`perftracker jobs` lists it");
+	ret = storechoice_open(options.store, &history.store, &err);
+	if (ret == 0)
+		ret = store_find_job(history.store, argv[first], key, &err);
+	if (ret == 0)
+		ret = options.format == OUTPUT_JSON ? print_json(&history) : print_text(&history);
+	(void)store_close(history.store);
+	return ret == 0 ? EXIT_DONE : cmd_fail("%s", err.text);
+}
+
+const struct command cmd_history = {
+	.name = "history",
+	.summary = "show what a job did: its reports, pace and events",
+	.usage = "[OPTION]... JOB\n",
+	.about = "Shows one job of the store: each report with its findings, what happened (when it "
+		 "became slow, windows, restarts), and its pace over time, by the second, the "
+		 "minute or the hour, as it fits. JOB is a name, for the newest job of that name, or "
+		 "a key or its beginning, from `perftracker jobs`.\n",
+	OPTION_ROWS(rows),
+	.examples = "perftracker history train\n"
+		    "perftracker history 3fa9 --format json\n",
+	.run = history_main,
+};
