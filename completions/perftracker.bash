@@ -4,11 +4,14 @@
 
 _perftracker_options() {
 	case $1 in
-	run) echo '--output --keep-traces --format --report-to --log-format --color --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --audit-every --no-checkup --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --hub --secret-file --insecure --config --show-settings --help' ;;
+	run) echo '--output --keep-traces --format --report-to --log-format --color --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --audit-every --no-checkup --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --hub --secret-file --insecure --store --config --show-settings --help' ;;
 	profile) echo '--job --socket --format --output --window --timeout --help' ;;
 	status) echo '--job --socket --watch --format --help' ;;
 	accept) echo '--job --socket --help' ;;
 	timeline) echo '--output --last --ranks --no-align --format --help' ;;
+	jobs) echo '--store --limit --format --help' ;;
+	history) echo '--store --format --help' ;;
+	report) echo '--store --format --output --fingerprints --help' ;;
 	analyze) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --color --verbose --jobs --help' ;;
 	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code --color --verbose --jobs --help' ;;
 	summarize) echo '--output --rank --host-ranks --steps --skip-first --sidecar --flight-fd --sidecar-fd --keep --job --help' ;;
@@ -59,6 +62,7 @@ _perftracker_value() {
 	'run --metrics-compat') _perftracker_words 'xpu_timer' ;;
 	'run --hub') ;;
 	'run --secret-file') _perftracker_paths -f ;;
+	'run --store') ;;
 	'run --config') _perftracker_paths -f ;;
 	'profile --job') ;;
 	'profile --socket') _perftracker_paths -f ;;
@@ -75,6 +79,15 @@ _perftracker_value() {
 	'timeline --last') ;;
 	'timeline --ranks') ;;
 	'timeline --format') _perftracker_words 'chrome' ;;
+	'jobs --store') ;;
+	'jobs --limit' | 'jobs -n') ;;
+	'jobs --format' | 'jobs -f') _perftracker_words 'text json' ;;
+	'history --store') ;;
+	'history --format' | 'history -f') _perftracker_words 'text json' ;;
+	'report --store') ;;
+	'report --format' | 'report -f') _perftracker_words 'text json html' ;;
+	'report --output' | 'report -o') _perftracker_paths -f ;;
+	'report --fingerprints') _perftracker_paths -d ;;
 	'analyze --format' | 'analyze -f') _perftracker_words 'text json html' ;;
 	'analyze --output' | 'analyze -o') _perftracker_paths -f ;;
 	'analyze --ranks') ;;
@@ -143,7 +156,7 @@ _perftracker() {
 	local command=${COMP_WORDS[1]}
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_perftracker_words 'run profile status accept timeline analyze diff summarize localize simulate dump doctor gpu-sampler --help --version'
+		_perftracker_words 'run profile status accept timeline jobs history report analyze diff summarize localize simulate dump doctor gpu-sampler --help --version'
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do

@@ -33,7 +33,7 @@ struct history {
 	struct store *store;
 	struct err *err;
 	const char *key;
-	int error;	   /* of a query inside a query */
+	int error;	    /* of a query inside a query */
 	int64_t slowest_ns; /* mean of a row of the pace, for the bars */
 	struct json_writer w;
 	json_t *root, *list; /* of JSON; NULL: text */
@@ -61,8 +61,8 @@ static int choose_tier(struct history *history, int *ret_tier_s)
 		history->cnt = 0;
 		history->slowest_ns = 0;
 		*ret_tier_s = tiers_s[i];
-		ret = store_list_pace(history->store, history->key, tiers_s[i], count_pace,
-				      history, history->err);
+		ret = store_list_pace(history->store, history->key, tiers_s[i], count_pace, history,
+				      history->err);
 		if (history->cnt > 0 && history->cnt <= PACE_ROWS_MAX)
 			break;
 	}
@@ -73,9 +73,8 @@ static int print_pace(void *arg, const struct store_pace *pace)
 {
 	struct history *history = arg;
 	int64_t mean_ns = pace->sum_ns / (int64_t)pace->cnt;
-	int columns = history->slowest_ns > 0
-			      ? (int)(BAR_COLUMNS * mean_ns / history->slowest_ns)
-			      : 0;
+	int columns =
+		history->slowest_ns > 0 ? (int)(BAR_COLUMNS * mean_ns / history->slowest_ns) : 0;
 	char bar[BAR_COLUMNS + 1], at[32];
 
 	memset(bar, '#', sizeof(bar));
@@ -93,8 +92,10 @@ static int print_paces(struct history *history)
 	if (ret < 0 || history->cnt == 0)
 		return ret;
 	(void)printf("\nPace, by the %s\n%-19s %9s %9s %9s\n",
-		     tier_s == 1 ? "second" : tier_s == 60 ? "minute" : "hour", "time (UTC)",
-		     "step", "mean ms", "most ms");
+		     tier_s == 1    ? "second"
+		     : tier_s == 60 ? "minute"
+				    : "hour",
+		     "time (UTC)", "step", "mean ms", "most ms");
 	return store_list_pace(history->store, history->key, tier_s, print_pace, history,
 			       history->err);
 }
@@ -374,10 +375,11 @@ const struct command cmd_history = {
 	.name = "history",
 	.summary = "show what a job did: its reports, pace and events",
 	.usage = "[OPTION]... JOB\n",
-	.about = "Shows one job of the store: each report with its findings, what happened (when it "
-		 "became slow, windows, restarts), and its pace over time, by the second, the "
-		 "minute or the hour, as it fits. JOB is a name, for the newest job of that name, or "
-		 "a key or its beginning, from `perftracker jobs`.\n",
+	.about =
+		"Shows one job of the store: each report with its findings, what happened (when it "
+		"became slow, windows, restarts), and its pace over time, by the second, the "
+		"minute or the hour, as it fits. JOB is a name, for the newest job of that name, or "
+		"a key or its beginning, from `perftracker jobs`.\n",
 	OPTION_ROWS(rows),
 	.examples = "perftracker history train\n"
 		    "perftracker history 3fa9 --format json\n",

@@ -170,10 +170,11 @@ const struct command cmd_report = {
 	.name = "report",
 	.summary = "print an earlier report again",
 	.usage = "[OPTION]... JOB[/NUMBER]\n",
-	.about = "Prints a report of the store as it was made: JOB/NUMBER, JOB/end for what was said "
-		 "at the end of the job, or JOB for its latest one. JOB is a name, for the newest "
-		 "job of that name, or a key or its beginning, from `perftracker jobs`; `perftracker "
-		 "history JOB` lists its reports.\n",
+	.about =
+		"Prints a report of the store as it was made: JOB/NUMBER, JOB/end for what was said "
+		"at the end of the job, or JOB for its latest one. JOB is a name, for the newest "
+		"job of that name, or a key or its beginning, from `perftracker jobs`; `perftracker "
+		"history JOB` lists its reports.\n",
 	OPTION_ROWS(rows),
 	.examples = "perftracker report train\n"
 		    "perftracker report 3fa9/2 --format html --output report.html\n",

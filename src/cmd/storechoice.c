@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/clock.h"
 #include "cmd/storechoice.h"
+
+#include "base/clock.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -45,24 +46,27 @@ void storechoice_state(const struct store_job *job, char ret[static 32])
 		(void)snprintf(ret, 32, "ended");
 }
 
-static void put_time(int64_t wall_ns, const char *format, char ret[static 32])
+static struct tm utc(int64_t wall_ns)
 {
 	time_t seconds = (time_t)(wall_ns / NSEC_PER_SEC);
-	struct tm tm;
+	struct tm ret = { 0 };
 
-	(void)gmtime_r(&seconds, &tm);
-	if (strftime(ret, 32, format, &tm) == 0)
-		ret[0] = '\0';
+	(void)gmtime_r(&seconds, &ret);
+	return ret;
 }
 
 void storechoice_time(int64_t wall_ns, char ret[static 32])
 {
-	put_time(wall_ns, "%Y-%m-%d %H:%M:%S", ret);
+	struct tm tm = utc(wall_ns);
+
+	ret[strftime(ret, 32, "%Y-%m-%d %H:%M:%S", &tm)] = '\0';
 }
 
 void storechoice_iso(int64_t wall_ns, char ret[static 32])
 {
-	put_time(wall_ns, "%Y-%m-%dT%H:%M:%SZ", ret);
+	struct tm tm = utc(wall_ns);
+
+	ret[strftime(ret, 32, "%Y-%m-%dT%H:%M:%SZ", &tm)] = '\0';
 }
 
 void storechoice_span(int64_t ns, char ret[static 16])

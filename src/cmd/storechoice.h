@@ -4,13 +4,13 @@
 
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "store/store.h"
+#include "store/storelist.h"
 
-#define STORE_CHOICE_ROW(owner, field)                                                         \
-	{                                                                                      \
-		.name = "store", .argument = "FILE|URL", OPTION_FIELD(owner, field),           \
-		.help = "the store to read",                                                   \
-		.preset = "$PERFTRACKER_STORE, else ~/.local/state/perftracker/store.db"       \
+#define STORE_CHOICE_ROW(owner, field)                                                   \
+	{                                                                                \
+		.name = "store", .argument = "FILE|URL", OPTION_FIELD(owner, field),     \
+		.help = "the store to read",                                             \
+		.preset = "$PERFTRACKER_STORE, else ~/.local/state/perftracker/store.db" \
 	}
 
 /* Opens the store that given (NULL: none) means. 0 or -errno with a line in err. */

@@ -2,7 +2,7 @@
 /* What a kind of database does; struct database is its first member. */
 #pragma once
 
-#include "store/database.h"
+#include "store/sqldatabase.h"
 
 struct database_kind {
 	int (*open)(const char *where, bool read_only, struct database **ret, struct err *err);

@@ -89,8 +89,8 @@ static int migrate(struct database *database, int64_t from, struct err *err)
 /* Two processes that make the tables at once: the second waits, and finds them made. */
 static int begin_alone(struct database *database, struct err *err)
 {
-	int ret = database_do(
-		database, database_is_server(database) ? "BEGIN" : "BEGIN IMMEDIATE", err);
+	int ret = database_do(database, database_is_server(database) ? "BEGIN" : "BEGIN IMMEDIATE",
+			      err);
 
 	if (ret == 0 && database_is_server(database))
 		ret = database_do(database, "SELECT pg_advisory_xact_lock(7326480)", err);

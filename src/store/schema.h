@@ -2,7 +2,7 @@
 /* The tables of the store and their versions: docs/store.md has one line for each column. */
 #pragma once
 
-#include "store/database.h"
+#include "store/sqldatabase.h"
 
 #define SCHEMA_VERSION 1
 

@@ -43,7 +43,7 @@ struct store_job {
 	int exit_status, signal;
 	const char *state, *verdict, *reason;
 	uint32_t workers, restarts;
-	uint64_t step, lost; /* lost: records that the store did not take */
+	uint64_t step, lost;	 /* lost: records that the store did not take */
 	int64_t now_ns, best_ns; /* of an iteration */
 };
 
@@ -101,47 +101,11 @@ _must_check_ int store_put_event(struct store *store, const char *job,
 
 struct store_limits {
 	int64_t second_s, minute_s, hour_s; /* ages of the tiers of pace */
-	int64_t data_s;	    /* age of fingerprints and documents; rows of jobs and findings stay */
-	int64_t bytes_max;  /* the oldest fingerprints, then documents go first */
+	int64_t data_s;	   /* age of fingerprints and documents; rows of jobs and findings stay */
+	int64_t bytes_max; /* the oldest fingerprints, then documents go first */
 };
 extern const struct store_limits store_default_limits;
 
 /* Removes what is too old or too much. Not inside a transaction. */
 _must_check_ int store_prune(struct store *store, const struct store_limits *limits, int64_t now_ns,
 			     struct err *err);
-
-/* --- reading; all texts are borrowed until the handler returns --- */
-
-typedef int (*store_job_fn)(void *arg, const struct store_job *job);
-typedef int (*store_report_fn)(void *arg, const struct store_report *report, size_t finding_cnt);
-typedef int (*store_finding_fn)(void *arg, const struct store_finding *finding);
-typedef int (*store_pace_fn)(void *arg, const struct store_pace *pace);
-typedef int (*store_event_fn)(void *arg, const struct store_event *event);
-typedef int (*store_bytes_fn)(void *arg, int rank, const void *data, size_t len);
-
-/* The newest first; cnt 0: all. */
-_must_check_ int store_list_jobs(struct store *store, size_t cnt, store_job_fn fn, void *arg,
-				 struct err *err);
-
-/*
- * The job that a user means by word: its key or the beginning of it, else the newest with this
- * name. -ENOENT, or -ENOTUNIQ when several keys begin so, with a line in err.
- */
-_must_check_ int store_find_job(struct store *store, const char *word, char ret[static STORE_KEY_BYTES],
-				struct err *err);
-_must_check_ int store_get_job(struct store *store, const char *key, store_job_fn fn, void *arg,
-			       struct err *err);
-_must_check_ int store_list_reports(struct store *store, const char *key, store_report_fn fn,
-				    void *arg, struct err *err);
-_must_check_ int store_list_findings(struct store *store, const char *key, uint64_t number,
-				     store_finding_fn fn, void *arg, struct err *err);
-_must_check_ int store_list_pace(struct store *store, const char *key, int tier_s,
-				 store_pace_fn fn, void *arg, struct err *err);
-_must_check_ int store_list_events(struct store *store, const char *key, store_event_fn fn,
-				   void *arg, struct err *err);
-/* fn gets the document once, rank -1. -ENOENT: it was not kept. */
-_must_check_ int store_get_document(struct store *store, const char *key, uint64_t number,
-				    const char *form, store_bytes_fn fn, void *arg,
-				    struct err *err);
-_must_check_ int store_list_fingerprints(struct store *store, const char *key, uint64_t number,
-					 store_bytes_fn fn, void *arg, struct err *err);

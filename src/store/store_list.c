@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/store_parts.h"
+#include "store/storelist.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,16 +22,16 @@ struct reader {
 };
 
 /* Runs a query whose rows go to handler with reader. */
-#define query(store, reader, handler, text, err, ...)                                          \
-	database_run((store)->database,                                                        \
-		     &(struct statement){                                                      \
-			     .sql = (text),                                                    \
-			     .params = (const struct cell[]){ __VA_ARGS__ },                   \
-			     .param_cnt = sizeof((const struct cell[]){ __VA_ARGS__ }) /       \
-					  sizeof(struct cell),                                 \
-			     .on_row = (handler),                                              \
-			     .arg = (reader) },                                                \
-		     err)
+#define query(store, reader, handler, text, err, ...)                                            \
+	database_run(                                                                            \
+		(store)->database,                                                               \
+		&(struct statement){ .sql = (text),                                              \
+				     .params = (const struct cell[]){ __VA_ARGS__ },             \
+				     .param_cnt = sizeof((const struct cell[]){ __VA_ARGS__ }) / \
+						  sizeof(struct cell),                           \
+				     .on_row = (handler),                                        \
+				     .arg = (reader) },                                          \
+		err)
 
 /* --- jobs --- */
 
@@ -114,9 +115,10 @@ int store_find_job(struct store *store, const char *word, char ret[static STORE_
 		   struct err *err)
 {
 	struct found found = { .cnt = 0 };
-	int r = query(store, &found, on_key,
-		      "SELECT job FROM job WHERE substr(job, 1, CAST($1 AS INTEGER)) = $2 ORDER BY started_ns DESC",
-		      err, cell_integer((int64_t)strlen(word)), cell_text(word));
+	int r = query(
+		store, &found, on_key,
+		"SELECT job FROM job WHERE substr(job, 1, CAST($1 AS INTEGER)) = $2 ORDER BY started_ns DESC",
+		err, cell_integer((int64_t)strlen(word)), cell_text(word));
 
 	if (r == 0 && (found.cnt == 0 || word[0] == '\0')) {
 		found.cnt = 0;

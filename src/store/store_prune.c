@@ -25,7 +25,8 @@ static int prune_pace(struct store *store, const struct store_limits *limits, in
 
 	for (size_t i = 0; i < ARRAY_SIZE(tiers) && ret == 0; i++)
 		ret = store_run(store, "DELETE FROM pace WHERE tier_s = $1 AND at_s < $2", err,
-				cell_integer(tiers[i].tier_s), cell_integer(now_s - tiers[i].age_s));
+				cell_integer(tiers[i].tier_s),
+				cell_integer(now_s - tiers[i].age_s));
 	return ret;
 }
 
@@ -65,10 +66,9 @@ static int prune_oldest_job(struct store *store, const char *count_sql, const ch
 			    struct err *err)
 {
 	int64_t cnt = 0;
-	int ret = database_run(store->database,
-			       &(struct statement){
-				       .sql = count_sql, .on_row = count_rows, .arg = &cnt },
-			       err);
+	int ret = database_run(
+		store->database,
+		&(struct statement){ .sql = count_sql, .on_row = count_rows, .arg = &cnt }, err);
 
 	if (ret == 0 && cnt == 0)
 		return 1;
@@ -76,8 +76,8 @@ static int prune_oldest_job(struct store *store, const char *count_sql, const ch
 }
 
 #define COUNT_ROWS(table) "SELECT count(*) FROM " table
-#define DELETE_OLDEST(table)                                                            \
-	"DELETE FROM " table " WHERE job = (SELECT " table ".job FROM " table           \
+#define DELETE_OLDEST(table)                                                  \
+	"DELETE FROM " table " WHERE job = (SELECT " table ".job FROM " table \
 	" LEFT JOIN job ON job.job = " table ".job ORDER BY job.seen_ns LIMIT 1)"
 
 static int prune_bytes(struct store *store, const struct store_limits *limits, struct err *err)

@@ -18,7 +18,7 @@ static const char *or_empty(const char *text)
 	return text != NULL ? text : "";
 }
 
-#define JOB_COLUMNS                                                                          \
+#define JOB_COLUMNS                                                                             \
 	"job, name, host, owner, folder, command, started_ns, seen_ns, ended_ns, exit_status, " \
 	"signal, state, verdict, reason, workers, step, now_ns, best_ns, restarts, lost"
 

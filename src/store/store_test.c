@@ -4,8 +4,9 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "store/database.h"
 #include "store/schema.h"
+#include "store/sqldatabase.h"
+#include "store/storelist.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,8 +74,12 @@ static int tear_down(void **state)
 
 static void put_job(const char *key, const char *name, int64_t started_ns)
 {
-	struct store_job job = { .key = key,	 .name = name,	      .host = "node1",
-				 .owner = "ann", .started_ns = started_ns, .seen_ns = started_ns,
+	struct store_job job = { .key = key,
+				 .name = name,
+				 .host = "node1",
+				 .owner = "ann",
+				 .started_ns = started_ns,
+				 .seen_ns = started_ns,
 				 .state = "watching" };
 
 	assert_int_equal(store_put_job(store, &job, &err), 0);
@@ -102,8 +107,12 @@ static int see_job(void *arg, const struct store_job *job)
 
 static void a_job_is_added_once_and_brought_up_to_date(void **state)
 {
-	struct store_job job = { .key = "0123456789ab", .name = "train",  .command = "python t.py",
-				 .started_ns = START_NS, .state = "watching", .workers = 4 };
+	struct store_job job = { .key = "0123456789ab",
+				 .name = "train",
+				 .command = "python t.py",
+				 .started_ns = START_NS,
+				 .state = "watching",
+				 .workers = 4 };
 	struct seen seen = { 0 };
 
 	(void)state;
@@ -161,8 +170,12 @@ static void tiers_of_pace_hold_the_same_times(void **state)
 	srand(7);
 	for (int i = 0; i < 150; i++) {
 		int64_t a_ns = 1 + rand() % 1000, b_ns = a_ns + rand() % 1000;
-		struct store_pace pace = { .at_s = START_S + i, .step = (uint64_t)i, .cnt = 2,
-					   .sum_ns = a_ns + b_ns, .min_ns = a_ns, .max_ns = b_ns };
+		struct store_pace pace = { .at_s = START_S + i,
+					   .step = (uint64_t)i,
+					   .cnt = 2,
+					   .sum_ns = a_ns + b_ns,
+					   .min_ns = a_ns,
+					   .max_ns = b_ns };
 
 		sum_ns += pace.sum_ns;
 		least_ns = MIN(least_ns, a_ns);
@@ -224,12 +237,20 @@ static int see_bytes(void *arg, int rank, const void *data, size_t len)
 
 static void put_report(const char *job, uint64_t number, int64_t made_ns)
 {
-	struct store_report report = { .job = job, .number = number, .made_ns = made_ns,
-				       .why = "slowdown", .verdict = "abnormal",
-				       .reason = "rank 2", .iteration_ms = 33.5 };
-	struct store_finding finding = { .id = "PT-102", .cause = "slow-data-loading",
-					 .title = "t", .function = "receive", .ranks = "2",
-					 .gain_ms = 82.1, .confidence = "high" };
+	struct store_report report = { .job = job,
+				       .number = number,
+				       .made_ns = made_ns,
+				       .why = "slowdown",
+				       .verdict = "abnormal",
+				       .reason = "rank 2",
+				       .iteration_ms = 33.5 };
+	struct store_finding finding = { .id = "PT-102",
+					 .cause = "slow-data-loading",
+					 .title = "t",
+					 .function = "receive",
+					 .ranks = "2",
+					 .gain_ms = 82.1,
+					 .confidence = "high" };
 
 	assert_int_equal(store_put_report(store, &report, &finding, 1, &err), 0);
 	assert_int_equal(store_put_document(store, job, number, "json", "{\"a\":1}", 7, &err), 0);
@@ -306,8 +327,9 @@ static size_t document_cnt(const char *job)
 
 static void age_removes_data_and_keeps_findings(void **state)
 {
-	struct store_pace pace = { .at_s = START_S, .cnt = 1, .sum_ns = 1, .min_ns = 1,
-				   .max_ns = 1 };
+	struct store_pace pace = {
+		.at_s = START_S, .cnt = 1, .sum_ns = 1, .min_ns = 1, .max_ns = 1
+	};
 	const int64_t later_ns = START_NS + 100 * 86400LL * NSEC_PER_SEC;
 	struct seen seen = { 0 };
 
@@ -346,8 +368,8 @@ static void bytes_are_bounded(void **state)
 	for (int i = 0; i < 6; i++) {
 		(void)snprintf(key, sizeof(key), "job%d", i);
 		put_job(key, "train", START_NS + i);
-		assert_int_equal(
-			store_put_document(store, key, 1, "json", noise, 1 << 20, &err), 0);
+		assert_int_equal(store_put_document(store, key, 1, "json", noise, 1 << 20, &err),
+				 0);
 	}
 	limits.bytes_max = 3 << 20;
 	assert_int_equal(store_prune(store, &limits, START_NS, &err), 0);

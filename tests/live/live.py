@@ -51,7 +51,8 @@ class LiveTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.out = self.folder / "out"
         self.env = {
-            **os.environ, "XDG_RUNTIME_DIR": folder.name, "XDG_CONFIG_HOME": folder.name
+            **os.environ, "XDG_RUNTIME_DIR": folder.name, "XDG_CONFIG_HOME": folder.name,
+            "PERFTRACKER_STORE": f"{folder.name}/state/store.db",
         }  # fmt: skip
 
     def command(self, *words: str) -> list[str]:

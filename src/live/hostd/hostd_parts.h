@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of hostd, shared by its files: hostd.c (socket, clients, requests), fromhub.c
- * (the hub's messages), aboutjob.c (MSG_JOB), windows.c (windows, sidecars, summaries), hostgpus.c (gpuwatch) and
- * blocked_stacks.c (stacks of blocked workers).
+ * The inside of hostd, shared by hostd.c (socket, clients, requests), fromhub.c (the hub's messages),
+ * aboutjob.c (MSG_JOB), windows.c (windows, sidecars, summaries), hostgpus.c, blocked_stacks.c.
  */
 #pragma once
 
@@ -101,10 +100,7 @@ void hostd_mind_hub(struct hostd *hostd, int64_t now_ns);
 /* Starts gpuwatch as --gpu-samples says. Needs hostd->setup. Returns NULL when out of memory. */
 struct gpuwatch *hostd_start_gpuwatch(struct hostd *hostd);
 
-/*
- * Exports gpuwatch's state to /metrics once a second; logs each sampler's crash or kill, and once
- * for each GPU that several ranks use it.
- */
+/* gpuwatch's state to /metrics, once a second; logs crashes of samplers and GPUs that ranks share. */
 void hostd_report_gpus(struct hostd *hostd, int64_t now_ns);
 
 /* Logs and counts GPU faults at once, also in a healthy job: such a GPU may end the job. */

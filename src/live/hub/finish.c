@@ -2,6 +2,7 @@
 /* The end of the job: the last report and the last line of the log. */
 #include "base/log.h"
 #include "live/hub/hub_parts.h"
+#include "live/hub/keeping.h"
 #include "live/hub/publish.h"
 
 #include <errno.h>

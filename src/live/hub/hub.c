@@ -6,6 +6,7 @@
 #include "live/hub/hang.h"
 #include "live/hub/hub_parts.h"
 #include "live/hub/jobstate.h"
+#include "live/hub/keeping.h"
 #include "live/hub/publish.h"
 #include "live/link/wire_request.h"
 #include "live/overhead/costtext.h"
@@ -363,15 +364,16 @@ static void advise(struct hub *hub, int64_t now_ns)
 /* While a window is open the job is slower than it is. */
 static void log_pace(struct hub *hub)
 {
+	uint64_t step = jobstate_step(hub->workers.data, hub->workers.cnt);
 	struct jobstate_pace pace;
 
 	jobstate_pace(hub->workers.data, hub->workers.cnt, &pace);
-	if (hub->profile.active)
+	/* Step 0: all ranks have ended, or none has begun. */
+	if (hub->profile.active || step == 0)
 		return;
-	pacelog_add(&hub->pacelog, jobstate_step(hub->workers.data, hub->workers.cnt), pace.now_ns);
+	pacelog_add(&hub->pacelog, step, pace.now_ns);
 	if (!hub->led)
-		keeper_pace(hub->keeper, jobstate_step(hub->workers.data, hub->workers.cnt),
-			    pace.now_ns);
+		keeper_pace(hub->keeper, step, pace.now_ns);
 }
 
 /* A profile of this hub is given up: the other one's orders have other numbers. */

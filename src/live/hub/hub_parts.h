@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of the hub, shared by hub.c, decide.c, finish.c, jobprofile.c, keeping.c and workers.c. */
+/* The inside of the hub, shared by its files. */
 #pragma once
 
 #include "base/vec.h"
@@ -91,10 +91,6 @@ void hub_fill_pace(const struct hub *hub, struct report *report);
 void hub_log_cost(const struct hub *hub, const char *event);
 /* number: 0 for the last report of a job, which has no file of its own. */
 void hub_remember_report(struct hub *hub, const struct report *report, uint64_t number);
-/* For the store: the job now, at its end; the fingerprints of the profile. */
-void hub_keep_state(struct hub *hub, int64_t now_ns);
-void hub_keep_end(struct hub *hub, const struct job_end *end);
-void hub_keep_window(struct hub *hub);
 /* Answers all waiting clients. status: 0 or errno. */
 void hub_reply(struct hub *hub, int status, const char *text);
 void hub_report_blocked(struct hub *hub, int64_t now_ns);

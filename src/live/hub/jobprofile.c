@@ -7,6 +7,7 @@
 #include "live/hub/analysis.h"
 #include "live/hub/hang.h"
 #include "live/hub/hub_parts.h"
+#include "live/hub/keeping.h"
 #include "live/hub/plan.h"
 #include "localize/localize.h"
 
@@ -109,8 +110,9 @@ static void log_begin(const struct hub *hub, const struct order_plan *plan)
 {
 	const struct report_trigger *trigger = &hub->profile.trigger;
 
-	keeper_event(hub->keeper, "order", "%s: %zu workers, %" PRIu64 " iterations from step %" PRIu64,
-		     trigger->kind, hub->profile.answers.cnt, plan->steps, plan->start_step);
+	keeper_event(hub->keeper, "order",
+		     "%s: %zu workers, %" PRIu64 " iterations from step %" PRIu64, trigger->kind,
+		     hub->profile.answers.cnt, plan->steps, plan->start_step);
 	/* A check-up that finds nothing is one line, at its end. */
 	if (hub->options->quiet || is_of_healthy_job(&hub->profile))
 		return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the hub says to the keeper, for the store. */
+#include "live/hub/keeping.h"
+
 #include "base/clock.h"
 #include "live/hub/hub_parts.h"
 
@@ -24,7 +25,8 @@ static struct keeper_state state_of(const struct hub *hub)
 		.reason = hub->last.present ? hub->last.reason : NULL,
 		.workers = (uint32_t)hub->workers.cnt,
 		.restarts = hub->lives.restarts,
-		.step = jobstate_step(states, hub->workers.cnt),
+		/* Ranks that have ended no longer say theirs. */
+		.step = MAX(jobstate_step(states, hub->workers.cnt), hub->pacelog.last_step),
 		.now_ns = pace.now_ns,
 		.best_ns = pace.best_ns,
 	};

@@ -98,7 +98,8 @@ static void log_restart(const struct hub *hub)
 	life_append_end(&life_first_failure(life)->state, &why);
 	log_line(LOG_WARNING, "event=job-restarted restarts=%u step=%" PRIu64 " why=\"%s\"",
 		 hub->lives.restarts, life->step, str_borrow(&why));
-	keeper_event(hub->keeper, "restart", "at step %" PRIu64 ": %s", life->step, str_borrow(&why));
+	keeper_event(hub->keeper, "restart", "at step %" PRIu64 ": %s", life->step,
+		     str_borrow(&why));
 	str_done(&why);
 }
 

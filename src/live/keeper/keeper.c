@@ -250,8 +250,8 @@ static int set_up(struct keeper *keeper, const struct keeper_setup *setup)
 	keeper->where = arena_strdup(&keeper->arena, setup->where);
 	keeper->name = arena_strdup(&keeper->arena, setup->name);
 	keeper->folder = arena_strdup(&keeper->arena, setup->folder);
-	keeper->command = setup->command != NULL ? arena_strdup(&keeper->arena, setup->command)
-						 : NULL;
+	keeper->command =
+		setup->command != NULL ? arena_strdup(&keeper->arena, setup->command) : NULL;
 	name_owner(keeper);
 	if (keeper->where == NULL || keeper->name == NULL || keeper->folder == NULL)
 		return -ENOMEM;
@@ -296,8 +296,9 @@ struct keeper *keeper_close(struct keeper *keeper)
 	(void)clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += CLOSE_S;
 	if (pthread_timedjoin_np(keeper->thread, NULL, &until) != 0) {
-		log_line(LOG_WARNING, "event=store-late seconds=%d store=\"%s\" effect=\"the end "
-				      "of this job is not in the store\"",
+		log_line(LOG_WARNING,
+			 "event=store-late seconds=%d store=\"%s\" effect=\"the end "
+			 "of this job is not in the store\"",
 			 CLOSE_S, keeper->where);
 		return NULL; /* the thread still has it; the process ends */
 	}

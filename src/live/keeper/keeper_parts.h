@@ -45,9 +45,9 @@ struct keeper {
 	char state_text[64], verdict[24], reason[400];
 	int64_t seen_ns;
 	/* of the keeper's thread */
-	struct store *store;	   /* NULL: not open */
+	struct store *store;	    /* NULL: not open */
 	int64_t retry_ns, prune_ns; /* not before */
-	bool told;		   /* a line says that the store fails */
+	bool told;		    /* a line says that the store fails */
 };
 
 void *keeper_main(void *arg);

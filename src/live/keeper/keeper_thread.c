@@ -218,8 +218,9 @@ static int put_batch(struct keeper *keeper, const struct batch *batch, struct er
 static void tell(struct keeper *keeper, const struct err *err)
 {
 	if (!keeper->told)
-		log_line(LOG_WARNING, "event=store-fails store=\"%s\" why=\"%s\" next=\"tried "
-				      "again; the job and its reports do not need it\"",
+		log_line(LOG_WARNING,
+			 "event=store-fails store=\"%s\" why=\"%s\" next=\"tried "
+			 "again; the job and its reports do not need it\"",
 			 keeper->where, err->text);
 	keeper->told = true;
 }

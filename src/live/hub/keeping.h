@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the hub says to the keeper, for the store. */
+#pragma once
+
+#include "live/hub/hub.h"
+
+/* The job as it is, once a second. */
+void hub_keep_state(struct hub *hub, int64_t now_ns);
+
+/* The job has ended, and its last report is published. */
+void hub_keep_end(struct hub *hub, const struct job_end *end);
+
+/* The fingerprints of the profile that was just compared. */
+void hub_keep_window(struct hub *hub);
