@@ -46,9 +46,11 @@ static int error_of(int code)
 static int fail(sqlite3 *handle, int code, struct err *err)
 {
 	const char *path = handle != NULL ? sqlite3_db_filename(handle, "main") : NULL;
+	int error = handle != NULL ? sqlite3_system_errno(handle) : 0;
 
-	return err_set(err, error_of(code), "%s: %s", path != NULL ? path : "SQLite",
-		       handle != NULL ? sqlite3_errmsg(handle) : sqlite3_errstr(code));
+	return err_set(err, error_of(code), "%s: %s%s%s", path != NULL ? path : "SQLite",
+		       handle != NULL ? sqlite3_errmsg(handle) : sqlite3_errstr(code),
+		       error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
 }
 
 /* Processes of several hosts share the file there, and WAL needs memory that they share. */

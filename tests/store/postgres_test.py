@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import glob
+import importlib
+import json
 import os
 import pathlib
 import pwd
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -84,6 +87,10 @@ class PostgresTest(unittest.TestCase):
         cls.server = Server()
         cls.addClassCleanup(cls.server.close)
 
+    def setUp(self) -> None:
+        if not os.access(STORE_TEST, os.X_OK):
+            self.skipTest(f"{STORE_TEST} is not built")
+
     def test_the_store_is_the_same_on_a_server(self) -> None:
         env = {**os.environ, "PERFTRACKER_TEST_POSTGRES": self.server.url}
         done = subprocess.run(
@@ -91,6 +98,33 @@ class PostgresTest(unittest.TestCase):
         )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("a_report_comes_back_with_findings_and_documents", done.stdout + done.stderr)
+
+    def test_a_job_is_kept_on_a_server(self) -> None:
+        sys.path.insert(0, str(ROOT / "tests" / "live"))
+        live = importlib.import_module("live")
+        words = ["--store", self.server.url, "--job-name", "gpt", "--", sys.executable]
+        with tempfile.TemporaryDirectory() as folder:
+            env = {**os.environ, "XDG_RUNTIME_DIR": folder, "XDG_CONFIG_HOME": folder}
+            subprocess.run(
+                [live.PROGRAM, "run", "--output", f"{folder}/out", *words, live.FAKE_JOB],
+                env=env, capture_output=True, timeout=120, check=True,
+            )  # fmt: skip
+            asked = [live.PROGRAM, "jobs", "--store", self.server.url, "--format", "json"]
+            done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True)
+            (job,) = json.loads(done.stdout)["jobs"]
+            self.assertEqual((job["name"], job["state"], job["not_kept"]), ("gpt", "ended", 0))
+            asked = [live.PROGRAM, "report", "--store", self.server.url, "gpt"]
+            done = subprocess.run(asked, capture_output=True, timeout=60, check=True)
+            self.assertEqual(done.stdout, pathlib.Path(f"{folder}/out/report.txt").read_bytes())
+
+    def test_a_server_that_is_not_there_is_told_in_one_line(self) -> None:
+        sys.path.insert(0, str(ROOT / "tests" / "live"))
+        live = importlib.import_module("live")
+        asked = [live.PROGRAM, "jobs", "--store", "postgresql://x@127.0.0.1:1/none"]
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn("refused", done.stderr)
 
 
 if __name__ == "__main__":

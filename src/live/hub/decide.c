@@ -2,7 +2,7 @@
 /* When the hub profiles: a slowdown, again while it lasts, a check-up; and reports of hangs. */
 #include "base/log.h"
 #include "live/ending/leaver.h"
-#include "live/hub/hang.h"
+#include "live/hang/hang.h"
 #include "live/hub/hub_parts.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "format/shared/block.h"
-#include "live/hub/hang.h"
+#include "live/hang/hang.h"
 #include "live/hub/hub_parts.h"
 #include "live/hub/jobstate.h"
 #include "live/hub/keeping.h"

@@ -46,6 +46,7 @@ struct last_report {
 	enum verdict verdict;
 	char reason[400], path[4200];
 };
+
 struct hub {
 	struct bus *bus;
 	const struct run_options *options;
@@ -91,28 +92,25 @@ void hub_fill_pace(const struct hub *hub, struct report *report);
 void hub_log_cost(const struct hub *hub, const char *event);
 /* number: 0 for the last report of a job, which has no file of its own. */
 void hub_remember_report(struct hub *hub, const struct report *report, uint64_t number);
-/* Answers all waiting clients. status: 0 or errno. */
-void hub_reply(struct hub *hub, int status, const char *text);
+void hub_reply(struct hub *hub, int status, const char *text); /* to all that wait; 0 or errno */
 void hub_report_blocked(struct hub *hub, int64_t now_ns);
 /* Starts a profile or reports a hang if it is due; logs changes of the job's pace. */
 void hub_decide(struct hub *hub, int64_t now_ns);
-
 /* Whether no overhead measurement may begin now: the first check-up goes before it. */
 bool hub_holds_audit(const struct hub *hub, int64_t now_ns);
 /* Whether the job is slow, or was at its end, for long enough to call it so. Fills its pace. */
 bool hub_is_slow(const struct hub *hub, struct jobstate_pace *ret);
 
+/* A profile of all watched workers; hub_start_profile() orders it, and returns 0 or -errno. */
 struct profile_wish {
 	const char *kind; /* a constant */
 	int64_t window_ns;
 	uint64_t steps_max;
 };
 
-/* Orders a profile of all watched workers. Returns 0 or -errno. */
 int hub_start_profile(struct hub *hub, const struct profile_wish *wish, int64_t now_ns);
 
-/* bus_handler: a worker's struct wire_answer. */
-void hub_take_answer(void *arg, const struct bus_message *message);
+void hub_take_answer(void *arg, const struct bus_message *message); /* struct wire_answer */
 
 /* The worker can no longer export a trace; one that has exported it stays in the profile. */
 void hub_lose_worker(struct hub *hub, uint32_t worker, const char *why);

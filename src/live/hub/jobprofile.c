@@ -5,7 +5,7 @@
 #include "format/shared/block.h"
 #include "format/shared/message.h"
 #include "live/hub/analysis.h"
-#include "live/hub/hang.h"
+#include "live/hang/hang.h"
 #include "live/hub/hub_parts.h"
 #include "live/hub/keeping.h"
 #include "live/hub/plan.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/hub/desync.h"
+#include "live/hang/desync.h"
 
 #include "base/strtab.h"
 #include "base/vec.h"

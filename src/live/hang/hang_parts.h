@@ -2,7 +2,7 @@
 /* The inside of hang.h: hang.c finds out which ranks to accuse, hangfinding.c writes it down. */
 #pragma once
 
-#include "live/hub/desync.h"
+#include "live/hang/desync.h"
 #include "live/link/wire.h"
 #include "live/link/wire_hang.h"
 #include "model/report.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/hub/hang.h"
+#include "live/hang/hang.h"
 #include "live/hub/test_states.h"
 #include "localize/cause.h"
 

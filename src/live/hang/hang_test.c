@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hangs in which the flight recorders' stacks and collectives show the rank to accuse. */
-#include "live/hub/hang.h"
+#include "live/hang/hang.h"
 
 #include "base/test_random.h"
-#include "live/hub/desync.h"
+#include "live/hang/desync.h"
 #include "live/hub/test_states.h"
 
 #include <setjmp.h>

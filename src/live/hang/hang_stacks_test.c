@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who hangs, where ranks meet by functions of their own: from their stacks alone. */
-#include "live/hub/hang.h"
+#include "live/hang/hang.h"
 #include "live/hub/test_states.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/hub/hang.h"
+#include "live/hang/hang.h"
 
 #include "format/shared/block.h"
-#include "live/hub/hang_parts.h"
+#include "live/hang/hang_parts.h"
 
 #include <errno.h>
 #include <string.h>

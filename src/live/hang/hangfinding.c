@@ -2,7 +2,7 @@
 #include "base/str.h"
 #include "base/text/pythoncode.h"
 #include "format/shared/block.h"
-#include "live/hub/hang_parts.h"
+#include "live/hang/hang_parts.h"
 #include "live/hub/jobstate.h"
 #include "localize/cause.h"
 #include "model/place/place.h"
