@@ -64,6 +64,14 @@ class HostsTest(ClusterTest):
                 f"event=report-elsewhere reports=gpu-0:{self.folder}/out0", self.log(host)
             )
         self.assertFalse(any(self.folder.rglob("nats-server.conf")), "it has passwords")
+        # The hosts share one store, as in a home folder on NFS: the job is in it once.
+        (job,) = json.loads(self.ask("jobs", "--format", "json").stdout)["jobs"]
+        self.assertEqual(
+            (job["workers"], job["state"], job["verdict"]), (HOSTS, "ended", "abnormal")
+        )
+        fingerprints = self.folder / "again"
+        self.ask("report", job["job"], "--fingerprints", str(fingerprints))
+        self.assertEqual(len(list(fingerprints.iterdir())), HOSTS)
 
     def brokers(self) -> list[int]:
         """Those whose configuration is in this test's folder."""

@@ -385,6 +385,8 @@ void hub_follow(struct hub *hub, bool led)
 	hub->profile.active = false;
 	hub_reply(hub, EAGAIN, "the hub of another host took over: ask again");
 	jobwatch_forget(&hub->watch);
+	if (led)
+		hub_keep_led(hub);
 }
 
 void hub_tick(struct hub *hub, int64_t now_ns)

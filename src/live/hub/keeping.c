@@ -8,6 +8,9 @@
 
 #define KEEP_NS NSEC_PER_SEC
 
+/* A member that is not the first finds it within this time, as a rule; then that one keeps the job. */
+#define ALONE_NS (60 * NSEC_PER_SEC)
+
 void hub_keep(struct hub *hub, struct keeper *keeper)
 {
 	hub->keeper = keeper;
@@ -38,6 +41,8 @@ void hub_keep_state(struct hub *hub, int64_t now_ns)
 
 	if (hub->keeper == NULL || now_ns < hub->keep_ns || hub->workers.cnt == 0)
 		return;
+	if (hub->options->member.index > 0 && now_ns - hub->first_tick_ns < ALONE_NS)
+		return;
 	hub->keep_ns = now_ns + KEEP_NS;
 	state = state_of(hub);
 	keeper_state(hub->keeper, &state);
@@ -54,6 +59,18 @@ void hub_keep_end(struct hub *hub, const struct job_end *end)
 	keeper_state(hub->keeper, &state);
 	keeper_event(hub->keeper, "end", "exit status %d%s at step %" PRIu64, end->exit_status,
 		     end->asked_signal != 0 ? ", asked to end" : "", state.step);
+}
+
+void hub_keep_led(struct hub *hub)
+{
+	struct keeper_state state = state_of(hub);
+
+	if (hub->keep_ns == 0)
+		return; /* nothing was kept */
+	state.state = "joined";
+	state.ended = true;
+	keeper_state(hub->keeper, &state);
+	keeper_event(hub->keeper, "joined", "the first host keeps the job from here on");
 }
 
 void hub_keep_window(struct hub *hub)

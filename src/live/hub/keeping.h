@@ -10,5 +10,8 @@ void hub_keep_state(struct hub *hub, int64_t now_ns);
 /* The job has ended, and its last report is published. */
 void hub_keep_end(struct hub *hub, const struct job_end *end);
 
+/* The hub of another host decides from now on, and keeps the job. */
+void hub_keep_led(struct hub *hub);
+
 /* The fingerprints of the profile that was just compared. */
 void hub_keep_window(struct hub *hub);
