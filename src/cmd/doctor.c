@@ -3,10 +3,10 @@
 #include "doctor/doctor.h"
 
 #include "base/subprocess.h"
+#include "base/text/clean.h"
 #include "cmd/cmd.h"
 #include "live/run/attach.h"
 #include "live/run/rundir.h"
-#include "report/clean.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/str.h"
+#include "base/text/clean.h"
 #include "cmd/cmd.h"
 #include "cmd/load.h"
 #include "read/reader.h"
-#include "report/clean.h"
 #include "summarize/cct.h"
 
 #include <jansson.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `perftracker dump FILE.flight`: what a worker recorded about itself. */
 #include "base/str.h"
+#include "base/text/clean.h"
 #include "cmd/cmd.h"
 #include "format/flightlog/flightlog.h"
-#include "report/clean.h"
 
 #include <inttypes.h>
 #include <jansson.h>

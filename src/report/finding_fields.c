@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/finding_fields.h"
 
+#include "base/text/clean.h"
 #include "model/rankset.h"
-#include "report/clean.h"
 #include "report/phrase.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/jsonwriter.h"
 
+#include "base/text/clean.h"
 #include "model/rankset.h"
-#include "report/clean.h"
 
 #include <errno.h>
 #include <math.h>

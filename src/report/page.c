@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/page.h"
 
-#include "report/clean.h"
+#include "base/text/clean.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #include "report/phrase.h"
 
 #include "base/str.h"
+#include "base/text/clean.h"
 #include "model/rankset.h"
-#include "report/clean.h"
 
 #include <inttypes.h>
 #include <math.h>

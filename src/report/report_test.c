@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/clean.h"
+#include "base/text/clean.h"
 #include "report/finding_fields.h"
 #include "report/formats.h"
 #include "report/page.h"

@@ -4,9 +4,9 @@
  * then each finding with the ranks that waited, the evidence and the advice.
  * Source: PerfTracker figure 7.
  */
+#include "base/text/clean.h"
 #include "model/rankset.h"
 #include "report/breakdown.h"
-#include "report/clean.h"
 #include "report/finding_fields.h"
 #include "report/formats.h"
 #include "report/phrase.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The head of the text report: the verdict, then who, when, where, and what is missing. */
 #include "base/str.h"
+#include "base/text/clean.h"
 #include "report/absent.h"
-#include "report/clean.h"
 #include "report/costphrase.h"
 #include "report/phrase.h"
 #include "report/text_parts.h"

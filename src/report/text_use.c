@@ -4,8 +4,8 @@
  * the text report that does not depend on findings. With findings only the first lines are printed.
  */
 #include "base/stats.h"
+#include "base/text/clean.h"
 #include "base/text/number.h"
-#include "report/clean.h"
 #include "report/phrase.h"
 #include "report/text_parts.h"
 

@@ -5,6 +5,7 @@
  */
 #include "base/base.h"
 #include "base/symbols.h"
+#include "base/text/clean.h"
 #include "store/database_parts.h"
 
 #include <dlfcn.h>
@@ -127,6 +128,7 @@ struct params {
 	int lengths[PARAMS_MAX], formats[PARAMS_MAX];
 	unsigned types[PARAMS_MAX];
 	char numbers[PARAMS_MAX][32];
+	struct str texts[PARAMS_MAX];
 };
 
 static void fill_param(struct params *params, size_t i, const struct cell *cell)
@@ -143,7 +145,9 @@ static void fill_param(struct params *params, size_t i, const struct cell *cell)
 		params->types[i] = OID_FLOAT8;
 		break;
 	case CELL_TEXT:
-		params->values[i] = cell->data;
+		/* A server refuses what is not UTF-8: file names and commands may be anything. */
+		clean_append_utf8(&params->texts[i], cell->data);
+		params->values[i] = str_borrow(&params->texts[i]);
 		break;
 	case CELL_BYTES:
 		params->values[i] = cell->data != NULL ? cell->data : "";
@@ -247,6 +251,8 @@ static int postgres_run(struct database *database, const struct statement *state
 	else if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
 		ret = fail(db, error_of(&db->pq, result), err);
 	db->pq.clear(result);
+	for (size_t i = 0; i < statement->param_cnt; i++)
+		str_done(&params.texts[i]);
 	return ret;
 }
 

@@ -132,6 +132,23 @@ static void a_job_is_added_once_and_brought_up_to_date(void **state)
 	assert_true(seen.job.ended_ns == START_NS + 5);
 }
 
+/* A command may hold any bytes: the job is kept on each kind of database. */
+static void a_text_that_is_not_utf8_is_kept(void **state)
+{
+	struct store_job job = { .key = "0123456789ab",
+				 .name = "train",
+				 .command = "x \xff y",
+				 .started_ns = START_NS,
+				 .state = "watching" };
+	struct seen seen = { 0 };
+
+	(void)state;
+	assert_int_equal(store_put_job(store, &job, &err), 0);
+	assert_int_equal(store_list_jobs(store, 0, see_job, &seen, &err), 0);
+	assert_int_equal(seen.cnt, 1);
+	assert_memory_equal(seen.text, "train|watching|-|x ", 19);
+}
+
 static void a_job_is_found_by_its_key_its_beginning_or_its_name(void **state)
 {
 	char key[STORE_KEY_BYTES];
@@ -486,6 +503,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_store(a_job_is_added_once_and_brought_up_to_date),
+		in_store(a_text_that_is_not_utf8_is_kept),
 		in_store(a_job_is_found_by_its_key_its_beginning_or_its_name),
 		in_store(tiers_of_pace_hold_the_same_times),
 		in_store(a_report_comes_back_with_findings_and_documents),

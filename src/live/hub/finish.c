@@ -96,10 +96,25 @@ static void log_finished(const struct hub *hub, enum verdict verdict, const char
 		 reason == NULL ? "" : "\"", hub->last.path);
 }
 
+/* A job may be slow for a reason that was found, and fail for another one: both are told. */
+static void append_finding(const struct hub *hub, struct report *report)
+{
+	const char *slash = strrchr(hub->last.path, '/');
+	char *reason;
+
+	if (!hub->last.present || hub->last.verdict != VERDICT_ABNORMAL || slash == NULL)
+		return;
+	reason = arena_printf(&report->arena, "%s; found before that: %s (%s)", report->reason,
+			      hub->last.reason, slash + 1);
+	if (reason != NULL)
+		report->reason = reason;
+}
+
 static void publish_last(struct hub *hub, struct report *report)
 {
 	struct err err;
 
+	append_finding(hub, report);
 	hub_fill_overhead(hub, &report->overhead);
 	jobstate_loop(hub->workers.data, hub->workers.cnt, &report->loop);
 	hub_remember_report(hub, report, 0);

@@ -3,7 +3,7 @@
  * A comparison as one page: the verdict, the facts, a picture of the largest changes,
  * and a table for each kind of change.
  */
-#include "report/clean.h"
+#include "base/text/clean.h"
 #include "report/comparison/comparison_phrase.h"
 #include "report/comparison/formats.h"
 #include "report/html/chart.h"

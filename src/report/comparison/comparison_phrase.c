@@ -2,7 +2,7 @@
 #include "report/comparison/comparison_phrase.h"
 
 #include "base/str.h"
-#include "report/clean.h"
+#include "base/text/clean.h"
 #include "report/phrase.h"
 
 #include <math.h>

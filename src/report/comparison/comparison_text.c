@@ -3,7 +3,7 @@
  * A comparison for a terminal: the verdict, the two runs, the confidence, and the changes
  * in sections by kind. The section of the largest change comes first.
  */
-#include "report/clean.h"
+#include "base/text/clean.h"
 #include "report/comparison/comparison_phrase.h"
 #include "report/comparison/formats.h"
 #include "report/page.h"

@@ -3,7 +3,7 @@
  * The call stacks of one rank: widths are its critical time, colors the difference to its peers.
  * Callers are above what they call.
  */
-#include "report/clean.h"
+#include "base/text/clean.h"
 #include "report/html/chart.h"
 #include "report/html/markup.h"
 #include "report/phrase.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pictures over the workers of a window: iteration times, shares by class. */
 #include "base/stats.h"
-#include "report/clean.h"
+#include "base/text/clean.h"
 #include "report/html/chart.h"
 #include "report/html/markup.h"
 #include "report/html/plot.h"

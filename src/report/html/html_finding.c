@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/html/html_finding.h"
 
-#include "report/clean.h"
+#include "base/text/clean.h"
 #include "report/finding_fields.h"
 #include "report/html/chart.h"
 #include "report/html/markup.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/html/markup.h"
 
-#include "report/clean.h"
+#include "base/text/clean.h"
 
 static void escape(struct str *out, const char *text)
 {

@@ -2,8 +2,8 @@
 /* Slices as trace events. Viewers want each row properly nested and outer slices first. */
 #include "base/demangle.h"
 #include "base/str.h"
+#include "base/text/clean.h"
 #include "model/syscall.h"
-#include "report/clean.h"
 #include "report/timeline/timeline_parts.h"
 
 #include <errno.h>
