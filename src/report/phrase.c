@@ -24,10 +24,25 @@ void phrase_ms(struct str *out, double ms)
 {
 	if (!isfinite(ms))
 		str_append(out, "-");
-	else if (fabs(ms) >= 99999.5)
-		str_printf(out, "%.0f s", ms / 1000.0);
+	else if (fabs(ms) >= 9999.5)
+		str_printf(out, "%.*f s", fabs(ms) < 99950.0 ? 1 : 0, ms / 1000.0);
 	else
 		str_printf(out, "%.*f ms", decimals(ms), ms);
+}
+
+/* Less than this of the time now is none before: samples of a place that was not on the path. */
+#define NEW_FRAC 0.01
+
+void phrase_growth(struct str *out, const struct report_growth *growth)
+{
+	bool is_new = growth->before_ms < NEW_FRAC * growth->now_ms;
+
+	if (!is_new) {
+		phrase_ms(out, growth->before_ms);
+		str_append(out, " -> ");
+	}
+	phrase_ms(out, growth->now_ms);
+	str_append(out, is_new ? " per iteration, none before" : " per iteration");
 }
 
 static void signed_ms(struct str *out, double ms)

@@ -9,8 +9,11 @@
 #include "base/str.h"
 #include "model/report.h"
 
-/* A duration with three or four digits: "0.21 ms", "1003 ms", "125 s"; "-" when not finite. */
+/* A duration with three or four digits: "0.21 ms", "1003 ms", "10.2 s"; "-" when not finite. */
 void phrase_ms(struct str *out, double ms);
+
+/* "4.1 ms -> 33.8 ms per iteration", "33.8 ms per iteration, none before" */
+void phrase_growth(struct str *out, const struct report_growth *growth);
 
 /* "500 ms (+480 ms)"; the difference is omitted when it is unknown or zero. */
 void phrase_time(struct str *out, const struct finding *finding);

@@ -328,10 +328,11 @@ static void numbers_have_few_digits_and_a_unit(void **state)
 		double ms;
 		const char *text;
 	} cases[] = {
-		{ 0.0, "0 ms" },	{ 0.0123, "0.012 ms" },	 { 0.21, "0.21 ms" },
-		{ 9.994, "9.99 ms" },	{ 9.996, "10.0 ms" },	 { 99.96, "100 ms" },
-		{ 1003.2, "1003 ms" },	{ 99999.4, "99999 ms" }, { 125000.0, "125 s" },
-		{ -12.34, "-12.3 ms" }, { (double)NAN, "-" },	 { (double)INFINITY, "-" },
+		{ 0.0, "0 ms" },       { 0.0123, "0.012 ms" },	  { 0.21, "0.21 ms" },
+		{ 9.994, "9.99 ms" },  { 9.996, "10.0 ms" },	  { 99.96, "100 ms" },
+		{ 1003.2, "1003 ms" }, { 9999.4, "9999 ms" },	  { 10166.0, "10.2 s" },
+		{ 99999.4, "100 s" },  { 125000.0, "125 s" },	  { -12.34, "-12.3 ms" },
+		{ (double)NAN, "-" },  { (double)INFINITY, "-" },
 	};
 	struct str out = { 0 };
 
@@ -339,6 +340,31 @@ static void numbers_have_few_digits_and_a_unit(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		out.len = 0;
 		phrase_ms(&out, cases[i].ms);
+		assert_string_equal(out.data, cases[i].text);
+	}
+	str_done(&out);
+}
+
+static void a_place_that_was_not_there_before_is_new(void **state)
+{
+	static const struct {
+		double before_ms, now_ms;
+		const char *text;
+	} cases[] = {
+		{ 4.1, 33.8, "4.10 ms -> 33.8 ms per iteration" },
+		{ 0, 33.8, "33.8 ms per iteration, none before" },
+		{ 0.3, 33.8, "33.8 ms per iteration, none before" },
+		{ 0.4, 33.8, "0.40 ms -> 33.8 ms per iteration" },
+	};
+	struct str out = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct report_growth growth = { .before_ms = cases[i].before_ms,
+						.now_ms = cases[i].now_ms };
+
+		out.len = 0;
+		phrase_growth(&out, &growth);
 		assert_string_equal(out.data, cases[i].text);
 	}
 	str_done(&out);
@@ -508,6 +534,7 @@ int main(void)
 		cmocka_unit_test(a_long_name_keeps_both_ends),
 		cmocka_unit_test(lines_break_at_words_and_inside_only_when_they_must),
 		cmocka_unit_test(numbers_have_few_digits_and_a_unit),
+		cmocka_unit_test(a_place_that_was_not_there_before_is_new),
 		cmocka_unit_test(sets_of_ranks_are_cut_at_a_comma),
 		cmocka_unit_test(json_has_the_keys_of_the_contract_in_order),
 		cmocka_unit_test(json_has_null_for_absent_values),

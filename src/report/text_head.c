@@ -113,10 +113,7 @@ static void growth_lines(struct text_writer *w)
 		str_append(&text, growth->rank_cnt > 1 ? " on ranks " : " on rank ");
 		phrase_rank_list(&text, growth->ranks, growth->rank_cnt, 120);
 		str_append(&text, ": ");
-		phrase_ms(&text, growth->before_ms);
-		str_append(&text, " -> ");
-		phrase_ms(&text, growth->now_ms);
-		str_append(&text, " per iteration");
+		phrase_growth(&text, growth);
 		head_line(w, i == 0 ? "Grew" : "", &text);
 	}
 	list_rest(w, shown, report->growth_cnt);
