@@ -99,6 +99,14 @@ class PostgresTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("a_report_comes_back_with_findings_and_documents", done.stdout + done.stderr)
 
+    def test_what_was_committed_survives_a_killed_writer(self) -> None:
+        env = {**os.environ, "PERFTRACKER_TEST_POSTGRES": self.server.url}
+        done = subprocess.run(
+            [STORE_TEST.replace("store_test", "store_crash_test")],
+            env=env, text=True, capture_output=True, timeout=120, check=False,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_a_job_is_kept_on_a_server(self) -> None:
         sys.path.insert(0, str(ROOT / "tests" / "live"))
         live = importlib.import_module("live")
