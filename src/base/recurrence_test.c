@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/recurrence.h"
 
+#include "base/str.h"
 #include "base/test_random.h"
 
 #include <setjmp.h>
@@ -120,26 +121,27 @@ static void random_loops_are_divided_at_what_is_there_once(_unused_ void **state
 	for (unsigned round = 0; round < 300; round++) {
 		int64_t layers = 1 + test_below(&random, 6), parts = 1 + test_below(&random, 4);
 		int64_t iterations = 4 + test_below(&random, 12), warm = test_below(&random, 3);
-		char letters[2048] = "";
+		struct str letters = { 0 };
 		struct recurrence found;
 		struct fixture f;
 		char name;
 
 		for (int64_t i = 0; i < warm; i++)
-			strcat(letters, "?");
+			str_append_char(&letters, '?');
 		for (int64_t i = 0; i < iterations; i++) {
-			strcat(letters, "<");
+			str_append_char(&letters, '<');
 			for (int64_t k = 0; k < layers * parts; k++)
-				strncat(letters, &"abcd"[k % parts], 1);
-			strcat(letters, ">");
+				str_append_char(&letters, "abcd"[k % parts]);
+			str_append_char(&letters, '>');
 		}
 		begin(&f);
-		found = find(&f, letters, 2, &name);
+		found = find(&f, str_borrow(&letters), 2, &name);
 		assert_true(name == '<' || (layers == 1 && name >= 'a' && name <= 'd') ||
 			    name == '>');
 		assert_int_equal(found.cnt, iterations);
 		assert_int_equal(found.distance, 2 + layers * parts);
 		end(&f);
+		str_done(&letters);
 	}
 }
 

@@ -124,7 +124,7 @@ static void lines_of_any_length_are_read(_unused_ void **state)
 		size_t at = (size_t)sprintf(text, "1000-2000 r-xp 00000000 08:02 7 /");
 
 		memset(text + at, '1', len);
-		(void)memcpy(text + at + len, "\n", 1);
+		text[at + len] = '\n';
 		(void)memcpy(text + at + len + 1, PARENT, sizeof(PARENT));
 		assert_int_equal(image_at(text, 0x7f00000b0010, &image), 0);
 		assert_int_equal(image.start, 0x7f0000010000);
