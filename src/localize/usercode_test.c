@@ -109,9 +109,8 @@ static void play_extra(const char *const *calls, size_t cnt, enum event_kind lea
 	test_job_init(&job, 4, 1000, 10);
 	for (size_t w = 0; w < 4; w++) {
 		uint32_t main = test_frame(&job, w, FRAME_NONE, KIND_PYTHON, "a.py(9): main");
-		uint32_t at = main;
+		uint32_t at = test_frame(&job, w, main, KIND_KERNEL, "addmm");
 
-		at = test_frame(&job, w, main, KIND_KERNEL, "addmm");
 		(void)test_function(&job, w, at, CLASS_COMPUTE, w == 1 ? 0.65 : 0.95);
 		at = main;
 		job.workers[w].fp.has_device = false;

@@ -124,10 +124,12 @@ int greeting_read(const struct broker_address *address, struct greeting *ret, st
 {
 	int64_t until_ns = clock_mono_ns() + WAIT_NS;
 	_cleanup_free_ char *line = malloc(LINE_MAX_BYTES);
-	int fd = line == NULL ? err_set(err, ENOMEM, "out of memory")
-			      : connect_to(address, until_ns, err);
 	ssize_t len;
+	int fd;
 
+	if (line == NULL)
+		return err_set(err, ENOMEM, "out of memory");
+	fd = connect_to(address, until_ns, err);
 	if (fd < 0)
 		return fd;
 	len = read_line(fd, line, LINE_MAX_BYTES, until_ns);

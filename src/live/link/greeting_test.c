@@ -98,7 +98,7 @@ static void what_is_no_broker_is_told(void **state)
 					      "INFO {\r\n",
 					      "INFO {\"version\":7}\r\n",
 					      "INFO []\r\n",
-					      "INFO {" GOOD "}" };
+					      ("INFO {" GOOD "}") };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)

@@ -88,12 +88,13 @@ static int digest(const struct crypto *crypto, const char *purpose, const char *
 		  unsigned char ret[DIGEST_BYTES], struct err *err)
 {
 	size_t purpose_len = strlen(purpose) + 1, secret_len = strlen(secret);
-	_cleanup_free_ char *text = malloc(purpose_len + secret_len);
+	_cleanup_free_ char *text = malloc(purpose_len + secret_len + 1);
 
 	if (text == NULL)
 		return err_set(err, ENOMEM, "out of memory");
 	memcpy(text, purpose, purpose_len);
-	memcpy(text + purpose_len, secret, secret_len);
+	memcpy(text + purpose_len, secret, secret_len + 1);
+	/* Without the secret's NUL. */
 	if (crypto->digest(text, purpose_len + secret_len, ret, NULL, crypto->sha256(), NULL) != 1)
 		return err_set(err, EIO, "libcrypto cannot compute SHA-256");
 	return 0;

@@ -77,19 +77,17 @@ static unsigned free_port(void)
 /* The folder as an administrator has it, and the configuration as it is but for the port. */
 static int open_all(void **state)
 {
+	static const char source[] = PT_SOURCE "/deploy/nats/nats-server.conf";
+	static const char make_users[] = PT_SOURCE "/deploy/nats/make-users";
 	char config[512], tls[512], key[600], port[8];
 	struct err err = { "" };
 
 	if (make_root(state) < 0)
 		return -1;
 	f.dir = *state;
-	assert_int_equal(call((const char *const[]){ PT_SOURCE "/deploy/nats/make-users", f.dir,
-						     "n1", "n2", NULL }),
-			 0);
+	assert_int_equal(call((const char *const[]){ make_users, f.dir, "n1", "n2", NULL }), 0);
 	(void)snprintf(config, sizeof(config), "%s/nats-server.conf", f.dir);
-	assert_int_equal(call((const char *const[]){
-				 "cp", PT_SOURCE "/deploy/nats/nats-server.conf", config, NULL }),
-			 0);
+	assert_int_equal(call((const char *const[]){ "cp", source, config, NULL }), 0);
 	(void)snprintf(tls, sizeof(tls), "%s/tls", f.dir);
 	assert_int_equal(mkdir(tls, 0700), 0);
 	(void)snprintf(f.certificate, sizeof(f.certificate), "%s/tls/server.crt", f.dir);

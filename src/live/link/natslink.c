@@ -437,7 +437,7 @@ static int ask(struct natslink *link, const struct order *what, const void *data
 
 	if (order != NULL) {
 		*order = *what;
-		if (what->len > 0)
+		if (data != NULL)
 			memcpy(order->data, data, what->len);
 		order->next = NULL;
 	}
@@ -536,9 +536,11 @@ int natslink_open(const struct bus_login *login, void (*wake)(void *arg), void *
 		  struct natslink **ret, struct err *err)
 {
 	struct natslink *link = calloc(1, sizeof(*link));
-	int r = link == NULL ? err_set(err, ENOMEM, "out of memory")
-			     : natslogin_check(login, &link->url, err);
+	int r;
 
+	if (link == NULL)
+		return err_set(err, ENOMEM, "out of memory");
+	r = natslogin_check(login, &link->url, err);
 	if (r == 0)
 		r = natslibrary_open(&link->nats, err);
 	if (r == 0) {

@@ -161,17 +161,16 @@ static void match_or_settle(struct metrics_worker *worker, struct stream_member 
 {
 	const char *name = worker->operations.data[member->what].words.operation;
 	size_t here = worker->host->worker_cnt;
-	bool numbered = args != NULL && (int64_t)args->extra >= 0;
+	bool numbered = args != NULL && (int64_t)args->extra >= 0, is_here;
 
 	if (member->group_size == 0 && !numbered && collective_is_mutual(name) &&
 	    (size_t)worker->log.world_size == here)
 		member->group_size = (uint32_t)here;
-	if (member->group_size < 2 || member->group_size > here)
-		metrics_settle(worker, member, -1);
-	else if (numbered && !collective_is_pair(name))
+	is_here = member->group_size >= 2 && member->group_size <= here;
+	if (is_here && numbered && !collective_is_pair(name))
 		stream_add(&worker->host->stream, collective_key(&worker->log, name, args, group),
 			   member);
-	else if (!numbered && collective_is_mutual(name))
+	else if (is_here && !numbered && collective_is_mutual(name))
 		stream_add_alike(&worker->host->stream,
 				 alike_key(&worker->log, name, member->bytes, group), member);
 	else

@@ -22,7 +22,7 @@ static int lower_floor(struct floors *floors, const struct fp_collective *c)
 {
 	uint32_t idx = idmap_get(&floors->of_kind, kind_of(c));
 
-	if (idx != IDMAP_NONE) {
+	if (idx < floors->ns.cnt) {
 		floors->ns.data[idx] = MIN(floors->ns.data[idx], c->dur_ns);
 		return 0;
 	}

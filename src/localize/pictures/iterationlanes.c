@@ -189,7 +189,7 @@ static void add_meeting(struct drawing *d, const struct fp_collective *c)
 	double wait_ms = d->waits_ns[c - d->fp->collectives] / 1e6;
 	struct report_meeting *last = d->meeting_cnt > 0 ? &d->meetings[d->meeting_cnt - 1] : NULL;
 
-	if (end <= 0)
+	if (end <= 0 || d->meetings == NULL)
 		return;
 	if (last != NULL && (begin < last->end_ms + close || d->meeting_cnt == PARTS_MAX)) {
 		last->end_ms = fmax(last->end_ms, end);

@@ -263,7 +263,9 @@ static const char *names_text(struct look *look)
 {
 	const char *text = "";
 
-	qsort(look->sum.names.data, look->sum.names.cnt, sizeof(*look->sum.names.data), name_cmp);
+	if (look->sum.names.cnt > 1)
+		qsort(look->sum.names.data, look->sum.names.cnt, sizeof(*look->sum.names.data),
+		      name_cmp);
 	for (size_t i = 0; i < look->sum.names.cnt && i < NAMES_SHOWN && text != NULL; i++)
 		text = arena_printf(look->arena, "%s%s%s (%llu)", text, i > 0 ? ", " : "",
 				    look->sum.names.data[i].name,

@@ -111,15 +111,15 @@ static void a_long_path_keeps_its_ends_and_a_long_text_whole_characters(void **s
 	uint32_t node = fetch_of(x, loop_of(x));
 	char name[240];
 
-	for (char c = 'a'; c <= 'f'; c++)
-		node = child(x, node, "/job/d.py", (char[]){ c, '\0' });
+	for (int c = 'a'; c <= 'f'; c++)
+		node = child(x, node, "/job/d.py", (char[]){ (char)c, '\0' });
 	child_at(x, 80, 1, node, 0);
 	assert_int_equal(look(x), 0);
 	assert_string_equal(found.place,
 			    "/job/d.py(5): a > ... > /job/d.py(5): e > /job/d.py(5): f");
 	/* Libraries below the user's innermost function do not hide it. */
-	for (char c = 'g'; c <= 'k'; c++)
-		node = child(x, node, "json/decoder.py", (char[]){ c, '\0' });
+	for (int c = 'g'; c <= 'k'; c++)
+		node = child(x, node, "json/decoder.py", (char[]){ (char)c, '\0' });
 	for (int ms = 2; ms < 5; ms++)
 		child_at(x, 80, ms, node, 0);
 	assert_int_equal(look(x), 0);

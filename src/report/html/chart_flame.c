@@ -235,6 +235,7 @@ static void draw(struct flame *f, struct str *out)
 	svg_close(out);
 	if (str_error(&shapes) < 0)
 		out->error = str_error(&shapes);
+	f->out = NULL;
 	str_done(&shapes);
 }
 

@@ -98,7 +98,10 @@ static void draw_axis(const struct lanes *l)
 {
 	double bottom = TOP + LANE_HEIGHT * (double)l->of->lane_cnt;
 
-	for (double ms = 0.0; ms <= l->of->length_ms * 1.0001; ms += l->scale.step) {
+	double cnt = floor(l->of->length_ms * 1.0001 / l->scale.step);
+
+	for (int i = 0; i <= (int)cnt; i++) {
+		double ms = i * l->scale.step;
 		_cleanup_(str_done) struct str label = { 0 };
 
 		str_printf(&label, "%g ms", ms);
