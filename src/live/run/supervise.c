@@ -23,6 +23,8 @@
 
 #define READY_TIMEOUT_MS 5000
 #define LAST_REPORT_NS (120 * NSEC_PER_SEC)
+#define KILL_NS (5 * NSEC_PER_SEC)
+#define KILL_LOOK_MS 10
 
 #define EXIT_REFUSED 2 /* as for a wrong option */
 #define EXIT_NOT_EXECUTABLE 126
@@ -292,16 +294,32 @@ static int block_signals(struct supervisor *s)
 	return s->signal_fd < 0 ? -errno : 0;
 }
 
+/* A process that waits for a file server is not ended by a signal: the job's status goes on. */
+static void end_daemon(struct supervisor *s)
+{
+	int64_t until_ns = clock_mono_ns() + KILL_NS;
+	pid_t ended = 0;
+
+	(void)subprocess_signal(s->daemon, SIGKILL);
+	while (ended == 0 && clock_mono_ns() < until_ns) {
+		ended = waitpid(s->daemon, NULL, WNOHANG);
+		if (ended == 0)
+			(void)poll(NULL, 0, KILL_LOOK_MS);
+	}
+	if (ended == 0)
+		log_line(LOG_WARNING,
+			 "event=daemon-left pid=%d why=\"it waits for a disk or a file server\"",
+			 (int)s->daemon);
+	s->daemon = 0;
+}
+
 static void finish_daemon(struct supervisor *s)
 {
 	notify_daemon(s, s->status, s->term_signal);
 	if (s->daemon > 0)
 		wait_for(s, true, clock_mono_ns() + LAST_REPORT_NS);
-	if (s->daemon > 0) {
-		(void)subprocess_signal(s->daemon, SIGKILL);
-		(void)waitpid(s->daemon, NULL, 0);
-		s->daemon = 0;
-	}
+	if (s->daemon > 0)
+		end_daemon(s);
 	if (s->control_fd >= 0)
 		(void)close(s->control_fd);
 }
@@ -311,10 +329,8 @@ static int give_up(struct supervisor *s, const char *command, int error)
 {
 	log_line(LOG_ERROR, "event=cannot-start command=\"%s\" why=\"%s\"", command,
 		 strerror(-error));
-	if (s->daemon > 0) {
-		(void)subprocess_signal(s->daemon, SIGKILL);
-		(void)waitpid(s->daemon, NULL, 0);
-	}
+	if (s->daemon > 0)
+		end_daemon(s);
 	if (s->socket[0] != '\0') {
 		rundir_unlink(s->options.out_dir, s->socket);
 		(void)unlink(s->socket);
