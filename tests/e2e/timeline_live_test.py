@@ -118,8 +118,8 @@ class RealJob(TorchLiveTest):
             self.assertIn("not seen", ends)
 
     def test_what_a_killed_rank_recorded_is_kept(self) -> None:
-        # The window must outlast the kill; no slowdown of a busy machine and no check-up take the first
-        # report.
+        # The window must outlast the kill, and neither a slowdown of a busy machine nor a check-up
+        # take the first report.
         words = ("--source", "agent", "--window", "300", "--steps", "100000", "--slowdown", "900")
         words += ("--no-checkup",)
         with self.training(100_000, *words) as job:
