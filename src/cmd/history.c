@@ -2,7 +2,6 @@
 /* perftracker history: one job in the store: its reports, its pace, what happened. */
 #include "base/clock.h"
 #include "cmd/storechoice.h"
-#include "report/jsonwriter.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -190,11 +189,6 @@ static int print_text(struct history *history)
 
 /* --- JSON --- */
 
-static void put_text(struct history *history, json_t *to, const char *key, const char *text)
-{
-	jsonwriter_put(&history->w, to, key, text != NULL ? jsonwriter_text(text) : json_null());
-}
-
 static void put_ms(struct history *history, json_t *to, const char *key, double ns)
 {
 	jsonwriter_put(&history->w, to, key, jsonwriter_number(ns / NSEC_PER_MSEC));
@@ -208,22 +202,8 @@ static void put_count(struct history *history, json_t *to, const char *key, uint
 static int put_job(void *arg, const struct store_job *job)
 {
 	struct history *history = arg;
-	char text[32];
 
-	put_text(history, history->root, "job", job->key);
-	put_text(history, history->root, "name", job->name);
-	put_text(history, history->root, "host", job->host);
-	put_text(history, history->root, "folder", job->folder);
-	put_text(history, history->root, "command", job->command);
-	storechoice_iso(job->started_ns, text);
-	put_text(history, history->root, "started", text);
-	storechoice_iso(job->ended_ns, text);
-	put_text(history, history->root, "ended", job->ended_ns != 0 ? text : NULL);
-	storechoice_state(job, text);
-	put_text(history, history->root, "state", text);
-	put_text(history, history->root, "verdict", job->verdict);
-	put_text(history, history->root, "reason", job->reason);
-	put_count(history, history->root, "not_kept", job->lost);
+	storechoice_put_job(&history->w, history->root, job);
 	return 0;
 }
 
@@ -232,12 +212,12 @@ static int push_finding(void *arg, const struct store_finding *finding)
 	struct history *history = arg;
 	json_t *object = json_object();
 
-	put_text(history, object, "id", finding->id);
-	put_text(history, object, "cause", finding->cause);
-	put_text(history, object, "title", finding->title);
-	put_text(history, object, "function", finding->function);
-	put_text(history, object, "ranks", finding->ranks);
-	put_text(history, object, "confidence", finding->confidence);
+	jsonwriter_put_text(&history->w, object, "id", finding->id);
+	jsonwriter_put_text(&history->w, object, "cause", finding->cause);
+	jsonwriter_put_text(&history->w, object, "title", finding->title);
+	jsonwriter_put_text(&history->w, object, "function", finding->function);
+	jsonwriter_put_text(&history->w, object, "ranks", finding->ranks);
+	jsonwriter_put_text(&history->w, object, "confidence", finding->confidence);
 	jsonwriter_put(&history->w, object, "gain_ms_per_iteration",
 		       jsonwriter_number(finding->gain_ms));
 	jsonwriter_put(&history->w, object, "gain_pct", jsonwriter_number(finding->gain_pct));
@@ -253,12 +233,12 @@ static int push_report(void *arg, const struct store_report *report, size_t find
 
 	(void)finding_cnt;
 	put_report_name(report, text);
-	put_text(history, object, "report", text);
+	jsonwriter_put_text(&history->w, object, "report", text);
 	storechoice_iso(report->made_ns, text);
-	put_text(history, object, "made", text);
-	put_text(history, object, "why", report->why);
-	put_text(history, object, "verdict", report->verdict);
-	put_text(history, object, "reason", report->reason);
+	jsonwriter_put_text(&history->w, object, "made", text);
+	jsonwriter_put_text(&history->w, object, "why", report->why);
+	jsonwriter_put_text(&history->w, object, "verdict", report->verdict);
+	jsonwriter_put_text(&history->w, object, "reason", report->reason);
 	put_count(history, object, "first_step", report->first_step);
 	put_count(history, object, "steps", report->steps);
 	jsonwriter_put(&history->w, object, "iteration_ms",
@@ -281,9 +261,9 @@ static int push_event(void *arg, const struct store_event *event)
 	char at[32];
 
 	storechoice_iso(event->at_ns, at);
-	put_text(history, object, "at", at);
-	put_text(history, object, "kind", event->kind);
-	put_text(history, object, "text", event->text);
+	jsonwriter_put_text(&history->w, object, "at", at);
+	jsonwriter_put_text(&history->w, object, "kind", event->kind);
+	jsonwriter_put_text(&history->w, object, "text", event->text);
 	jsonwriter_push(&history->w, history->list, object);
 	return 0;
 }
@@ -295,7 +275,7 @@ static int push_pace(void *arg, const struct store_pace *pace)
 	char at[32];
 
 	storechoice_iso(pace->at_s * NSEC_PER_SEC, at);
-	put_text(history, object, "at", at);
+	jsonwriter_put_text(&history->w, object, "at", at);
 	put_count(history, object, "step", pace->step);
 	put_ms(history, object, "mean_ms", (double)pace->sum_ns / (double)pace->cnt);
 	put_ms(history, object, "least_ms", (double)pace->min_ns);
@@ -329,7 +309,7 @@ static int print_json(struct history *history)
 	int ret;
 
 	history->root = json_object();
-	put_text(history, history->root, "schema", "perftracker.history.v1");
+	jsonwriter_put_text(&history->w, history->root, "schema", "perftracker.history.v1");
 	ret = store_get_job(history->store, history->key, put_job, history, history->err);
 	begin_list(history, "reports");
 	if (ret == 0)

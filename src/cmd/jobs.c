@@ -2,7 +2,6 @@
 /* perftracker jobs: the jobs in the store. */
 #include "base/clock.h"
 #include "cmd/storechoice.h"
-#include "report/jsonwriter.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -59,41 +58,12 @@ struct json_list {
 	json_t *jobs;
 };
 
-static void put_text(struct json_list *list, json_t *to, const char *key, const char *text)
-{
-	jsonwriter_put(&list->w, to, key, text != NULL ? jsonwriter_text(text) : json_null());
-}
-
 static int push_job(void *arg, const struct store_job *job)
 {
 	struct json_list *list = arg;
 	json_t *object = json_object();
-	char started[32], ended[32], state[32];
 
-	storechoice_iso(job->started_ns, started);
-	storechoice_iso(job->ended_ns, ended);
-	storechoice_state(job, state);
-	put_text(list, object, "job", job->key);
-	put_text(list, object, "name", job->name);
-	put_text(list, object, "host", job->host);
-	put_text(list, object, "owner", job->owner);
-	put_text(list, object, "folder", job->folder);
-	put_text(list, object, "command", job->command);
-	put_text(list, object, "started", started);
-	put_text(list, object, "ended", job->ended_ns != 0 ? ended : NULL);
-	put_text(list, object, "state", state);
-	jsonwriter_put(&list->w, object, "exit_status",
-		       job->ended_ns != 0 ? json_integer(job->exit_status) : json_null());
-	jsonwriter_put(&list->w, object, "workers", json_integer(job->workers));
-	jsonwriter_put(&list->w, object, "restarts", json_integer(job->restarts));
-	jsonwriter_put(&list->w, object, "step", json_integer((json_int_t)job->step));
-	jsonwriter_put(&list->w, object, "iteration_ms",
-		       jsonwriter_number((double)job->now_ns / NSEC_PER_MSEC));
-	jsonwriter_put(&list->w, object, "best_ms",
-		       jsonwriter_number((double)job->best_ns / NSEC_PER_MSEC));
-	jsonwriter_put(&list->w, object, "not_kept", json_integer((json_int_t)job->lost));
-	put_text(list, object, "verdict", job->verdict);
-	put_text(list, object, "reason", job->reason);
+	storechoice_put_job(&list->w, object, job);
 	jsonwriter_push(&list->w, list->jobs, object);
 	return 0;
 }
@@ -105,7 +75,7 @@ static int print_json(struct store *store, size_t limit, struct err *err)
 	struct str out = { 0 };
 	int ret = store_list_jobs(store, limit, push_job, &list, err);
 
-	put_text(&list, root, "schema", "perftracker.jobs.v1");
+	jsonwriter_put_text(&list.w, root, "schema", "perftracker.jobs.v1");
 	jsonwriter_put(&list.w, root, "jobs", list.jobs);
 	if (jsonwriter_print(&list.w, root, &out) < 0 && ret == 0)
 		ret = err_set(err, ENOMEM, "out of memory");

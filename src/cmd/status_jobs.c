@@ -2,29 +2,15 @@
 #include "cmd/status_jobs.h"
 
 #include "base/clock.h"
-#include "report/jsonwriter.h"
+#include "cmd/storechoice.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 static const char *or_dash(const char *text)
 {
 	return text[0] != '\0' ? text : "-";
-}
-
-/* "3 s", "12 min", "5.0 h": how long a job runs. */
-static void put_age(int64_t started_wall_ns, char ret[static 16])
-{
-	double seconds = (double)(clock_wall_ns() - started_wall_ns) / NSEC_PER_SEC;
-
-	if (seconds < 120)
-		(void)snprintf(ret, 16, "%.0f s", seconds);
-	else if (seconds < 7200)
-		(void)snprintf(ret, 16, "%.0f min", seconds / 60);
-	else
-		(void)snprintf(ret, 16, "%.1f h", seconds / 3600);
 }
 
 /* "watching", "slow since step 650" */
@@ -46,7 +32,7 @@ void status_jobs_table(const job_about_vec *jobs, FILE *out)
 	vec_foreach(about, jobs) {
 		char age[16], state[64];
 
-		put_age(about->started_wall_ns, age);
+		storechoice_span(clock_wall_ns() - about->started_wall_ns, age);
 		put_state(about, state);
 		(void)fprintf(out,
 			      "%-20s %8" PRIu32 " %8s %-20s %5" PRIu64 " %9" PRIu64
@@ -62,7 +48,7 @@ void status_job_lines(const struct job_about *about, FILE *out)
 {
 	char age[16];
 
-	put_age(about->started_wall_ns, age);
+	storechoice_span(clock_wall_ns() - about->started_wall_ns, age);
 	(void)fprintf(out, "job %s, process %" PRIu32 ", runs for %s; results in %s\n",
 		      or_dash(about->name), about->pid, age, about->dir);
 	if (about->restarts > 0)
@@ -73,19 +59,10 @@ void status_job_lines(const struct job_about *about, FILE *out)
 			      about->reason, about->report);
 }
 
-/* "2026-11-23T12:03:41Z" */
-static void put_start(int64_t wall_ns, char ret[static 32])
-{
-	time_t seconds = (time_t)(wall_ns / NSEC_PER_SEC);
-	struct tm tm;
-
-	(void)gmtime_r(&seconds, &tm);
-	(void)strftime(ret, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
-}
-
+/* "": unknown. */
 static void put_text(struct json_writer *w, json_t *job, const char *key, const char *text)
 {
-	jsonwriter_put(w, job, key, text[0] != '\0' ? jsonwriter_text(text) : json_null());
+	jsonwriter_put_text(w, job, key, text[0] != '\0' ? text : NULL);
 }
 
 static json_t *job_object(struct json_writer *w, const struct job_about *about)
@@ -93,7 +70,7 @@ static json_t *job_object(struct json_writer *w, const struct job_about *about)
 	json_t *job = json_object();
 	char start[32];
 
-	put_start(about->started_wall_ns, start);
+	storechoice_iso(about->started_wall_ns, start);
 	put_text(w, job, "name", about->name);
 	jsonwriter_put(w, job, "pid", json_integer(about->pid));
 	put_text(w, job, "started", start);

@@ -87,3 +87,32 @@ int64_t storechoice_until_ns(const struct store_job *job)
 		return job->ended_ns;
 	return is_lost(job) ? job->seen_ns : clock_wall_ns();
 }
+
+void storechoice_put_job(struct json_writer *w, json_t *to, const struct store_job *job)
+{
+	char started[32], ended[32], state[32];
+
+	storechoice_iso(job->started_ns, started);
+	storechoice_iso(job->ended_ns, ended);
+	storechoice_state(job, state);
+	jsonwriter_put_text(w, to, "job", job->key);
+	jsonwriter_put_text(w, to, "name", job->name);
+	jsonwriter_put_text(w, to, "host", job->host);
+	jsonwriter_put_text(w, to, "owner", job->owner);
+	jsonwriter_put_text(w, to, "folder", job->folder);
+	jsonwriter_put_text(w, to, "command", job->command);
+	jsonwriter_put_text(w, to, "started", started);
+	jsonwriter_put_text(w, to, "ended", job->ended_ns != 0 ? ended : NULL);
+	jsonwriter_put_text(w, to, "state", state);
+	jsonwriter_put(w, to, "exit_status",
+		       job->ended_ns != 0 ? json_integer(job->exit_status) : json_null());
+	jsonwriter_put(w, to, "workers", json_integer(job->workers));
+	jsonwriter_put(w, to, "restarts", json_integer(job->restarts));
+	jsonwriter_put(w, to, "step", json_integer((json_int_t)job->step));
+	jsonwriter_put(w, to, "iteration_ms",
+		       jsonwriter_number((double)job->now_ns / NSEC_PER_MSEC));
+	jsonwriter_put(w, to, "best_ms", jsonwriter_number((double)job->best_ns / NSEC_PER_MSEC));
+	jsonwriter_put(w, to, "not_kept", json_integer((json_int_t)job->lost));
+	jsonwriter_put_text(w, to, "verdict", job->verdict);
+	jsonwriter_put_text(w, to, "reason", job->reason);
+}

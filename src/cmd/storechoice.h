@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "report/jsonwriter.h"
 #include "store/storelist.h"
 
 #define STORE_CHOICE_ROW(owner, field)                                                   \
@@ -25,6 +26,9 @@ void storechoice_iso(int64_t wall_ns, char ret[static 32]);
 
 /* "3 s", "12 min", "5.0 h" */
 void storechoice_span(int64_t ns, char ret[static 16]);
+
+/* Puts the members of the job into an object. */
+void storechoice_put_job(struct json_writer *w, json_t *to, const struct store_job *job);
 
 /* When the job was seen last: its end, or now for one that runs. */
 int64_t storechoice_until_ns(const struct store_job *job);

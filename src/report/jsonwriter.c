@@ -27,6 +27,11 @@ json_t *jsonwriter_text(const char *s)
 	return str_error(&mended) == 0 ? json_stringn(str_borrow(&mended), mended.len) : NULL;
 }
 
+void jsonwriter_put_text(struct json_writer *w, json_t *object, const char *key, const char *text)
+{
+	jsonwriter_put(w, object, key, text != NULL ? jsonwriter_text(text) : json_null());
+}
+
 json_t *jsonwriter_ranks(const int *ranks, size_t cnt)
 {
 	_cleanup_(str_done) struct str out = { 0 };

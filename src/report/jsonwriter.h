@@ -19,6 +19,9 @@ struct json_writer {
 void jsonwriter_put(struct json_writer *w, json_t *object, const char *key, json_t *value);
 void jsonwriter_push(struct json_writer *w, json_t *array, json_t *value);
 
+/* NULL: null. */
+void jsonwriter_put_text(struct json_writer *w, json_t *object, const char *key, const char *text);
+
 /* All return NULL when memory ran out, which the two functions above record as an error. */
 json_t *jsonwriter_text(const char *s);
 json_t *jsonwriter_ranks(const int *ranks, size_t cnt); /* "0-2,7" */

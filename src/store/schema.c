@@ -38,22 +38,11 @@ static const char *const version_1[] = {
 
 static const char *const *const versions[SCHEMA_VERSION] = { version_1 };
 
-static int take_version(void *arg, const struct cell *cells, size_t cnt)
-{
-	if (cnt == 1 && cells[0].type == CELL_INTEGER)
-		*(int64_t *)arg = cells[0].integer;
-	return 0;
-}
-
 /* 0: no tables. */
 static int read_version(struct database *database, int64_t *ret, struct err *err)
 {
 	*ret = 0;
-	return database_run(database,
-			    &(struct statement){ .sql = "SELECT schema_version FROM meta",
-						 .on_row = take_version,
-						 .arg = ret },
-			    err);
+	return database_integer(database, "SELECT schema_version FROM meta", ret, err);
 }
 
 static int refuse_newer(int64_t version, struct err *err)
@@ -89,8 +78,7 @@ static int migrate(struct database *database, int64_t from, struct err *err)
 /* Two processes that make the tables at once: the second waits, and finds them made. */
 static int begin_alone(struct database *database, struct err *err)
 {
-	int ret = database_do(database, database_is_server(database) ? "BEGIN" : "BEGIN IMMEDIATE",
-			      err);
+	int ret = database_begin(database, err);
 
 	if (ret == 0 && database_is_server(database))
 		ret = database_do(database, "SELECT pg_advisory_xact_lock(7326480)", err);

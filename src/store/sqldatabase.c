@@ -70,13 +70,22 @@ static int take_integer(void *arg, const struct cell *cells, size_t cnt)
 	return 0;
 }
 
-int database_bytes(struct database *database, int64_t *ret, struct err *err)
+int database_integer(struct database *database, const char *sql, int64_t *ret, struct err *err)
 {
 	return database_run(database,
-			    &(struct statement){ .sql = database->kind->bytes_sql,
-						 .on_row = take_integer,
-						 .arg = ret },
+			    &(struct statement){ .sql = sql, .on_row = take_integer, .arg = ret },
 			    err);
+}
+
+int database_begin(struct database *database, struct err *err)
+{
+	return database_do(database, database_is_server(database) ? "BEGIN" : "BEGIN IMMEDIATE",
+			   err);
+}
+
+int database_bytes(struct database *database, int64_t *ret, struct err *err)
+{
+	return database_integer(database, database->kind->bytes_sql, ret, err);
 }
 
 bool database_is_server(const struct database *database)

@@ -58,6 +58,13 @@ _must_check_ int database_run(struct database *database, const struct statement 
 /* The same for a statement without parameters and rows. */
 _must_check_ int database_do(struct database *database, const char *sql, struct err *err);
 
+/* Runs a statement without parameters; *ret is the integer of its last row, as it was without one. */
+_must_check_ int database_integer(struct database *database, const char *sql, int64_t *ret,
+				  struct err *err);
+
+/* Begins a transaction that writes: on SQLite it waits for other writers now, not in its middle. */
+_must_check_ int database_begin(struct database *database, struct err *err);
+
 /* Bytes that the database takes on disk, without what is free in it. Returns 0 or -errno. */
 _must_check_ int database_bytes(struct database *database, int64_t *ret, struct err *err);
 

@@ -104,8 +104,7 @@ struct store *store_close(struct store *store)
 
 int store_begin(struct store *store, struct err *err)
 {
-	return database_do(store->database,
-			   database_is_server(store->database) ? "BEGIN" : "BEGIN IMMEDIATE", err);
+	return database_begin(store->database, err);
 }
 
 int store_commit(struct store *store, struct err *err)

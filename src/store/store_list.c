@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a row of a result is given to; fn is cast back by the handler of that query. */
+/* What a row of a result is given to: fn has the member of that query. */
 struct reader {
 	union {
 		store_job_fn job;
@@ -20,18 +20,6 @@ struct reader {
 	void *arg;
 	size_t seen;
 };
-
-/* Runs a query whose rows go to handler with reader. */
-#define query(store, reader, handler, text, err, ...)                                            \
-	database_run(                                                                            \
-		(store)->database,                                                               \
-		&(struct statement){ .sql = (text),                                              \
-				     .params = (const struct cell[]){ __VA_ARGS__ },             \
-				     .param_cnt = sizeof((const struct cell[]){ __VA_ARGS__ }) / \
-						  sizeof(struct cell),                           \
-				     .on_row = (handler),                                        \
-				     .arg = (reader) },                                          \
-		err)
 
 /* --- jobs --- */
 
@@ -82,14 +70,16 @@ int store_list_jobs(struct store *store, size_t cnt, store_job_fn fn, void *arg,
 {
 	struct reader reader = { .fn.job = fn, .arg = arg };
 
-	return query(store, &reader, on_job, SELECT_JOBS "ORDER BY started_ns DESC, job LIMIT $1",
-		     err, cell_integer(cnt > 0 ? (int64_t)cnt : INT64_MAX));
+	return store_query(store, &reader, on_job,
+			   SELECT_JOBS "ORDER BY started_ns DESC, job LIMIT $1", err,
+			   cell_integer(cnt > 0 ? (int64_t)cnt : INT64_MAX));
 }
 
 int store_get_job(struct store *store, const char *key, store_job_fn fn, void *arg, struct err *err)
 {
 	struct reader reader = { .fn.job = fn, .arg = arg };
-	int ret = query(store, &reader, on_job, SELECT_JOBS "WHERE job = $1", err, cell_text(key));
+	int ret = store_query(store, &reader, on_job, SELECT_JOBS "WHERE job = $1", err,
+			      cell_text(key));
 
 	return ret == 0 && reader.seen == 0 ? err_set(err, ENOENT, "no job %s in the store", key)
 					    : ret;
@@ -115,16 +105,17 @@ int store_find_job(struct store *store, const char *word, char ret[static STORE_
 		   struct err *err)
 {
 	struct found found = { .cnt = 0 };
-	int r = query(
+	int r = store_query(
 		store, &found, on_key,
 		"SELECT job FROM job WHERE substr(job, 1, CAST($1 AS INTEGER)) = $2 ORDER BY started_ns DESC",
 		err, cell_integer((int64_t)strlen(word)), cell_text(word));
 
 	if (r == 0 && (found.cnt == 0 || word[0] == '\0')) {
 		found.cnt = 0;
-		r = query(store, &found, on_key,
-			  "SELECT job FROM job WHERE name = $1 ORDER BY started_ns DESC LIMIT 1",
-			  err, cell_text(word));
+		r = store_query(
+			store, &found, on_key,
+			"SELECT job FROM job WHERE name = $1 ORDER BY started_ns DESC LIMIT 1", err,
+			cell_text(word));
 	}
 	if (r < 0)
 		return r;
@@ -168,12 +159,12 @@ int store_list_reports(struct store *store, const char *key, store_report_fn fn,
 {
 	struct reader reader = { .fn.report = fn, .arg = arg };
 
-	return query(store, &reader, on_report,
-		     "SELECT job, number, made_ns, why, verdict, reason, first_step, steps,"
-		     " iteration_ms, workers, missing, (SELECT count(*) FROM finding WHERE"
-		     " finding.job = report.job AND finding.number = report.number)"
-		     " FROM report WHERE job = $1 ORDER BY made_ns, number",
-		     err, cell_text(key));
+	return store_query(store, &reader, on_report,
+			   "SELECT job, number, made_ns, why, verdict, reason, first_step, steps,"
+			   " iteration_ms, workers, missing, (SELECT count(*) FROM finding WHERE"
+			   " finding.job = report.job AND finding.number = report.number)"
+			   " FROM report WHERE job = $1 ORDER BY made_ns, number",
+			   err, cell_text(key));
 }
 
 static int on_finding(void *arg, const struct cell *cells, size_t cnt)
@@ -202,10 +193,11 @@ int store_list_findings(struct store *store, const char *key, uint64_t number, s
 {
 	struct reader reader = { .fn.finding = fn, .arg = arg };
 
-	return query(store, &reader, on_finding,
-		     "SELECT id, cause, title, function, function_key, ranks, confidence, gain_ms,"
-		     " gain_pct FROM finding WHERE job = $1 AND number = $2 ORDER BY place",
-		     err, cell_text(key), cell_integer((int64_t)number));
+	return store_query(
+		store, &reader, on_finding,
+		"SELECT id, cause, title, function, function_key, ranks, confidence, gain_ms,"
+		" gain_pct FROM finding WHERE job = $1 AND number = $2 ORDER BY place",
+		err, cell_text(key), cell_integer((int64_t)number));
 }
 
 static int on_pace(void *arg, const struct cell *cells, size_t cnt)
@@ -231,10 +223,10 @@ int store_list_pace(struct store *store, const char *key, int tier_s, store_pace
 {
 	struct reader reader = { .fn.pace = fn, .arg = arg };
 
-	return query(store, &reader, on_pace,
-		     "SELECT at_s, step, cnt, sum_ns, min_ns, max_ns FROM pace"
-		     " WHERE job = $1 AND tier_s = $2 ORDER BY at_s",
-		     err, cell_text(key), cell_integer(tier_s));
+	return store_query(store, &reader, on_pace,
+			   "SELECT at_s, step, cnt, sum_ns, min_ns, max_ns FROM pace"
+			   " WHERE job = $1 AND tier_s = $2 ORDER BY at_s",
+			   err, cell_text(key), cell_integer(tier_s));
 }
 
 static int on_event(void *arg, const struct cell *cells, size_t cnt)
@@ -256,9 +248,10 @@ int store_list_events(struct store *store, const char *key, store_event_fn fn, v
 {
 	struct reader reader = { .fn.event = fn, .arg = arg };
 
-	return query(store, &reader, on_event,
-		     "SELECT place, at_ns, kind, text FROM event WHERE job = $1 ORDER BY place",
-		     err, cell_text(key));
+	return store_query(
+		store, &reader, on_event,
+		"SELECT place, at_ns, kind, text FROM event WHERE job = $1 ORDER BY place", err,
+		cell_text(key));
 }
 
 static int on_bytes(void *arg, const struct cell *cells, size_t cnt)
@@ -290,10 +283,10 @@ int store_get_document(struct store *store, const char *key, uint64_t number, co
 		       store_bytes_fn fn, void *arg, struct err *err)
 {
 	struct reader reader = { .fn.bytes = fn, .arg = arg };
-	int ret = query(store, &reader, on_bytes,
-			"SELECT -1, plain_bytes, data FROM document"
-			" WHERE job = $1 AND number = $2 AND form = $3",
-			err, cell_text(key), cell_integer((int64_t)number), cell_text(form));
+	int ret = store_query(store, &reader, on_bytes,
+			      "SELECT -1, plain_bytes, data FROM document"
+			      " WHERE job = $1 AND number = $2 AND form = $3",
+			      err, cell_text(key), cell_integer((int64_t)number), cell_text(form));
 
 	if (ret == 0 && reader.seen == 0)
 		return err_set(err, ENOENT,
@@ -307,10 +300,10 @@ int store_list_fingerprints(struct store *store, const char *key, uint64_t numbe
 			    store_bytes_fn fn, void *arg, struct err *err)
 {
 	struct reader reader = { .fn.bytes = fn, .arg = arg };
-	int ret = query(store, &reader, on_bytes,
-			"SELECT rank, plain_bytes, data FROM fingerprint"
-			" WHERE job = $1 AND number = $2 ORDER BY rank",
-			err, cell_text(key), cell_integer((int64_t)number));
+	int ret = store_query(store, &reader, on_bytes,
+			      "SELECT rank, plain_bytes, data FROM fingerprint"
+			      " WHERE job = $1 AND number = $2 ORDER BY rank",
+			      err, cell_text(key), cell_integer((int64_t)number));
 
 	return explain_bytes(ret, "a fingerprint", key, number, err);
 }

@@ -10,15 +10,18 @@ struct store {
 	struct database *database;
 };
 
-/* Runs sql with the parameters of the array literal params. */
-#define store_run(store, text, err, ...)                                                         \
+/* Runs text with the parameters that follow; rows go to handler with what. */
+#define store_query(store, what, handler, text, err, ...)                                        \
 	database_run(                                                                            \
 		(store)->database,                                                               \
 		&(struct statement){ .sql = (text),                                              \
 				     .params = (const struct cell[]){ __VA_ARGS__ },             \
 				     .param_cnt = sizeof((const struct cell[]){ __VA_ARGS__ }) / \
-						  sizeof(struct cell) },                         \
+						  sizeof(struct cell),                           \
+				     .on_row = (handler),                                        \
+				     .arg = (what) },                                            \
 		err)
+#define store_run(store, text, err, ...) store_query(store, NULL, NULL, text, err, __VA_ARGS__)
 
 /* Unpacks what store_pack() made. Returns 0, -EBADMSG, or -ENOMEM; the caller frees *ret. */
 _must_check_ int store_unpack(const struct cell *packed, int64_t plain_bytes, char **ret);

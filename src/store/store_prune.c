@@ -54,21 +54,12 @@ static int64_t excess(struct store *store, const struct store_limits *limits, in
 	return *ret < 0 ? 0 : bytes - limits->bytes_max;
 }
 
-static int count_rows(void *arg, const struct cell *cells, size_t cnt)
-{
-	if (cnt == 1)
-		*(int64_t *)arg = cells[0].integer;
-	return 0;
-}
-
 /* Removes the rows of the job that ended first among those that have any. Returns 1: none has. */
 static int prune_oldest_job(struct store *store, const char *count_sql, const char *delete_sql,
 			    struct err *err)
 {
 	int64_t cnt = 0;
-	int ret = database_run(
-		store->database,
-		&(struct statement){ .sql = count_sql, .on_row = count_rows, .arg = &cnt }, err);
+	int ret = database_integer(store->database, count_sql, &cnt, err);
 
 	if (ret == 0 && cnt == 0)
 		return 1;

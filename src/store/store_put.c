@@ -89,8 +89,9 @@ int store_put_report(struct store *store, const struct store_report *report,
 	return ret;
 }
 
-int store_put_document(struct store *store, const char *job, uint64_t report, const char *form,
-		       const void *data, size_t len, struct err *err)
+/* Data of a report, compressed. row[3]: job, number, and what tells it from others of that report. */
+static int put_packed(struct store *store, const char *sql, const struct cell *row,
+		      const void *data, size_t len, struct err *err)
 {
 	_cleanup_free_ char *packed = NULL;
 	size_t packed_len;
@@ -98,29 +99,29 @@ int store_put_document(struct store *store, const char *job, uint64_t report, co
 
 	if (ret < 0)
 		return err_set(err, -ret, "out of memory");
-	return store_run(store,
-			 "INSERT INTO document (job, number, form, plain_bytes, data)"
-			 " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (job, number, form) DO UPDATE"
-			 " SET plain_bytes = excluded.plain_bytes, data = excluded.data",
-			 err, cell_text(job), number(report), cell_text(form), number(len),
+	return store_run(store, sql, err, row[0], row[1], row[2], number(len),
 			 cell_bytes(packed, packed_len));
+}
+
+#define PUT_PACKED(table, column)                                            \
+	"INSERT INTO " table " (job, number, " column ", plain_bytes, data)" \
+	" VALUES ($1, $2, $3, $4, $5) ON CONFLICT (job, number, " column     \
+	") DO UPDATE SET plain_bytes = excluded.plain_bytes, data = excluded.data"
+
+int store_put_document(struct store *store, const char *job, uint64_t report, const char *form,
+		       const void *data, size_t len, struct err *err)
+{
+	const struct cell row[] = { cell_text(job), number(report), cell_text(form) };
+
+	return put_packed(store, PUT_PACKED("document", "form"), row, data, len, err);
 }
 
 int store_put_fingerprint(struct store *store, const char *job, uint64_t report, int rank,
 			  const void *data, size_t len, struct err *err)
 {
-	_cleanup_free_ char *packed = NULL;
-	size_t packed_len;
-	int ret = store_pack(data, len, &packed, &packed_len);
+	const struct cell row[] = { cell_text(job), number(report), cell_integer(rank) };
 
-	if (ret < 0)
-		return err_set(err, -ret, "out of memory");
-	return store_run(store,
-			 "INSERT INTO fingerprint (job, number, rank, plain_bytes, data)"
-			 " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (job, number, rank) DO UPDATE"
-			 " SET plain_bytes = excluded.plain_bytes, data = excluded.data",
-			 err, cell_text(job), number(report), cell_integer(rank), number(len),
-			 cell_bytes(packed, packed_len));
+	return put_packed(store, PUT_PACKED("fingerprint", "rank"), row, data, len, err);
 }
 
 int store_add_pace(struct store *store, const char *job, const struct store_pace *pace,
