@@ -218,6 +218,25 @@ static json_t *stalls_json(const struct fp_stalls *stalls)
 			 iterations, "operators", names);
 }
 
+static json_t *flows_json(const struct fp_flows *flows)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < flows->cnt; i++) {
+		const struct fp_flow *f = &flows->list[i];
+
+		(void)json_array_append_new(
+			list,
+			json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "local", f->local,
+				  "remote", f->remote, "sent_bytes", (json_int_t)f->tx_bytes,
+				  "retransmitted_bytes", (json_int_t)f->retransmitted_bytes,
+				  "busy_ns", (json_int_t)f->busy_ns, "receiver_limited_ns",
+				  (json_int_t)f->limited_ns, "rtt_ns", (json_int_t)f->rtt_ns,
+				  "sockets", (json_int_t)f->socket_cnt));
+	}
+	return list;
+}
+
 static int dump_json(const struct fingerprint *fp)
 {
 	json_t *functions = json_array(), *classes = json_object(), *root;
@@ -229,7 +248,7 @@ static int dump_json(const struct fingerprint *fp)
 		(void)json_object_set_new(classes, event_class_name((enum event_class)c),
 					  json_integer((json_int_t)fp->class_ns[c]));
 	root = json_pack("{s:s, s:i, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o, "
-			 "s:o, s:o}",
+			 "s:o, s:o, s:o}",
 			 "schema", "perftracker.fingerprint.v1", "rank", fp->rank, "world_size",
 			 fp->world_size, "host", fp->host, "source", fp->source, "window_start_ns",
 			 (json_int_t)fp->window_start_wall_ns, "window_ns",
@@ -238,7 +257,8 @@ static int dump_json(const struct fingerprint *fp)
 			 "rest_ns", (json_int_t)fp->rest_ns, "functions", functions, "usage",
 			 usage_json(&fp->usage), "totals", totals_json(fp), "iteration_use",
 			 iterations_json(fp), "stalls",
-			 fp->stalls.known ? stalls_json(&fp->stalls) : json_null());
+			 fp->stalls.known ? stalls_json(&fp->stalls) : json_null(), "flows",
+			 flows_json(&fp->flows));
 	if (root == NULL || json_dumpf(root, stdout, JSON_INDENT(1)) < 0)
 		status = cmd_fail("cannot print: out of memory, or a name that is not UTF-8");
 	else

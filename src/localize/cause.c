@@ -524,7 +524,7 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 		return cause_of_growth(job, a);
 	if (a->groups.uneven_stages)
 		return CAUSE_UNEVEN_STAGES;
-	if (a->groups.sister_cnt > 0)
+	if (a->groups.sister_cnt > 0 || a->flow.slow_cnt > 0)
 		return CAUSE_SLOW_LINK;
 	if (is_gc(job, a) || (a->place_cnt > 0 && a->class == CLASS_HOST) ||
 	    explains(f->gc_ns, f->gc_peers_ns, a))

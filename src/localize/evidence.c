@@ -95,6 +95,8 @@ static void evidence_of_place(struct draft *d)
 		EVIDENCE(d, "together they lost %.1f ms per iteration there", d->a->own_ns / 1e6);
 	else if (f->beta.reference_kind == REFERENCE_PAST)
 		; /* the line of the past says it */
+	else if (d->a->flow.slow_cnt > 0)
+		; /* all members of a collective spend the same time in it */
 	else if (f->beta.reference_kind == REFERENCE_PEERS)
 		EVIDENCE(d, "spends %.1f ms per iteration there, its peers %.1f ms",
 			 f->time_ms_per_iteration,
@@ -117,6 +119,41 @@ static void evidence_of_sisters(struct draft *d)
 			 "that do%s the same: a link between these ranks is slow",
 			 d->a->groups.sister_factor, d->a->groups.sister_cnt,
 			 plural(d->a->groups.sister_cnt), d->a->groups.sister_cnt == 1 ? "es" : "");
+}
+
+#define MBIT_PER_SEC(bytes) (8 * (bytes) / 1e6)
+
+/* The pattern of a slow link: used all the time at a low rate, while the others wait for it. */
+static void evidence_of_flow(struct draft *d)
+{
+	const struct flow_facts *f = &d->a->flow;
+
+	if (f->slow_cnt == 0)
+		return;
+	EVIDENCE(
+		d,
+		"%s sends to %s (%s to %s) at %.0f Mbit/s while data is on the way, for %.0f %% of the "
+		"window",
+		f->from_host, f->to_host, f->local, f->remote, MBIT_PER_SEC(f->bytes_per_sec),
+		100 * f->busy_frac);
+	if (f->usual_cnt > 0)
+		EVIDENCE(
+			d,
+			"the other %zu path%s between hosts carr%s %.0f Mbit/s, for %.0f %% of it: "
+			"they wait for this one",
+			f->usual_cnt, plural(f->usual_cnt), f->usual_cnt == 1 ? "ies" : "y",
+			MBIT_PER_SEC(f->usual_bytes_per_sec), 100 * f->usual_busy_frac);
+	if (f->before_bytes_per_sec > 0)
+		EVIDENCE(d, "in the job's own past: %.0f Mbit/s between these two",
+			 MBIT_PER_SEC(f->before_bytes_per_sec));
+	if (f->slow_cnt > 1)
+		EVIDENCE(d, "%zu paths from or to this host are slow", f->slow_cnt);
+	if (f->either_end)
+		EVIDENCE(d,
+			 "which end of the path is slow cannot be told: no other path shares one");
+	if (f->retransmitted_frac >= FLOW_LOSSY)
+		EVIDENCE(d, "%.1f %% of the bytes were sent again: packets are lost on the way",
+			 100 * f->retransmitted_frac);
 }
 
 static void evidence_of_stages(struct draft *d)
@@ -439,6 +476,11 @@ enum confidence evidence_confidence(const struct draft *d)
 			       : CONFIDENCE_MEDIUM;
 	if (d->a->witness == WITNESS_USE && (analyzed < CONFIDENCE_ITERATIONS || d->a->unsure))
 		return CONFIDENCE_MEDIUM;
+	if (d->a->flow.slow_cnt > 0)
+		return d->a->flow.usual_cnt > 0 && d->a->flow.before_bytes_per_sec > 0 &&
+				       analyzed >= CONFIDENCE_ITERATIONS
+			       ? CONFIDENCE_HIGH
+			       : CONFIDENCE_MEDIUM;
 	if (d->a->witness != WITNESS_BLAME) {
 		bool many = d->job->worker_cnt >= CONFIDENCE_WORKERS ||
 			    d->a->worker_cnt == d->job->worker_cnt;
@@ -458,6 +500,7 @@ void evidence_add(struct draft *d)
 	evidence_of_blame(d);
 	evidence_of_place(d);
 	evidence_of_sisters(d);
+	evidence_of_flow(d);
 	evidence_of_stages(d);
 	evidence_of_past(d);
 	evidence_of_gain(d);

@@ -7,6 +7,7 @@
 #include "localize/activity/activity.h"
 #include "localize/compose.h"
 #include "localize/conclude.h"
+#include "localize/flows/by_flow.h"
 #include "localize/groups/groups.h"
 #include "localize/growth.h"
 #include "localize/late/absentee.h"
@@ -464,6 +465,8 @@ static int find_accusations(struct run *r)
 		error = accuse_by_past(&r->past, &options, arena, &r->accusations);
 	if (error == 0)
 		error = accuse_by_expectation(&r->job, &r->blame, &options, arena, &r->accusations);
+	if (error == 0)
+		error = accuse_by_flow(&r->job, &options, arena, &r->accusations);
 	if (error == 0)
 		error = part_find(&r->past, &options, arena, &r->accusations);
 	if (error == 0) {

@@ -151,7 +151,7 @@ int hoststats_add(struct pass *p, struct fingerprint *fp)
 			t->meta.has_device ? info->gpu_throttled_frac : -1;
 		fp->host_stats.gpu_clock_frac = t->meta.has_device ? info->gpu_clock_frac : -1;
 	}
-	if (info != NULL && copy_awaited(info, fp) < 0)
+	if (info != NULL && (copy_awaited(info, fp) < 0 || hostflows_add(info, fp) < 0))
 		return -ENOMEM;
 	if (info != NULL && info->absence_cnt > 0 && copy_absences(info, fp) < 0)
 		return -ENOMEM;

@@ -107,3 +107,6 @@ _must_check_ int launchers_add(struct pass *p, struct fingerprint *fp);
 
 /* Fills fp->host_stats and fp->resources. Returns 0 or -ENOMEM. */
 _must_check_ int hoststats_add(struct pass *p, struct fingerprint *fp);
+
+/* Fills fp->flows. Returns 0 or -ENOMEM. */
+_must_check_ int hostflows_add(const struct sidecar_info *info, struct fingerprint *fp);

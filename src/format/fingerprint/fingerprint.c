@@ -23,9 +23,9 @@
  * 1: no pressure of the host; 2: no spread, no launcher; 3: no GPU clocks; 4: no list of GPUs that
  * were not sampled; 5: one counter of full tables; 6: not how iterations are known; 7: nothing of
  * loaders' children; 8: no warm-up; 9: not how GPUs were used, no operations of collectives;
- * 10: no stalls of the host
+ * 10: no stalls of the host; 11: not to whom it sent how fast
  */
-#define FP_VERSION 11u
+#define FP_VERSION 12u
 #define RESOURCE_ABSENT 255 /* in the file: the number of resources may grow */
 #define RESOURCE_ABSENT_1 9 /* the value that version 1 wrote */
 #define FP_MAX_BYTES (1u << 30)
@@ -434,6 +434,25 @@ static void code_stalls(struct codec *c, struct fingerprint *fp)
 		CODE_INT(c, fp->functions[i].stall_ns, 0, INT64_MAX / 4, "a duration");
 }
 
+/* What version 12 added. */
+static void code_flows(struct codec *c, struct fp_flows *flows)
+{
+	flows->list = code_array(c, flows->list, &flows->cnt, sizeof(*flows->list), 64);
+	for (size_t i = 0; i < flows->cnt && c->error == 0; i++) {
+		struct fp_flow *flow = &flows->list[i];
+
+		code_text(c, &flow->local);
+		code_text(c, &flow->remote);
+		code_u64(c, &flow->tx_bytes);
+		code_u64(c, &flow->retransmitted_bytes);
+		CODE_INT(c, flow->busy_ns, 0, INT64_MAX / 4, "a duration");
+		CODE_INT(c, flow->limited_ns, 0, INT64_MAX / 4, "a duration");
+		CODE_INT(c, flow->rtt_ns, 0, INT64_MAX / 4, "a duration");
+		CODE_INT(c, flow->socket_cnt, 0, UINT32_MAX, "a number of sockets");
+	}
+	code_u64(c, &flows->rest_bytes);
+}
+
 static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 {
 	uint64_t magic = FP_MAGIC;
@@ -446,7 +465,7 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 				   c->source);
 	code_u64(c, &c->version);
 	if (c->error == 0 && (c->version < 1 || c->version > FP_VERSION))
-		codec_fail(c, "version 1 to 11", c->version);
+		codec_fail(c, "version 1 to 12", c->version);
 	code_identity(c, fp);
 	fp->frames = code_array(c, fp->frames, &fp->frame_cnt, sizeof(*fp->frames), 40);
 	for (size_t i = 0; i < fp->frame_cnt && c->error == 0; i++)
@@ -482,6 +501,8 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 		code_uses(c, fp);
 	if (c->version >= 11)
 		code_stalls(c, fp);
+	if (c->version >= 12)
+		code_flows(c, &fp->flows);
 	c->field_off = c->off;
 	if (c->error == 0 && c->out == NULL && c->off != c->len)
 		codec_fail(c, "the end of the file", c->len - c->off);

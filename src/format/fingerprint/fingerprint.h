@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "format/fingerprint/fingerprint_data.h"
+#include "format/fingerprint/fingerprint_flows.h"
 #include "format/fingerprint/fingerprint_stalls.h"
 #include "format/fingerprint/fingerprint_usage.h"
 
@@ -58,6 +59,7 @@ struct fingerprint {
 	const char **operations; /* of collectives: "all_reduce", see fp_collective.operation */
 	size_t operation_cnt;
 	struct fp_stalls stalls; /* likewise */
+	struct fp_flows flows;	 /* likewise */
 };
 
 void fingerprint_init(struct fingerprint *fp);

@@ -139,6 +139,19 @@ static void fill_stalls(struct fingerprint *fp)
 		fp->functions[i].stall_ns = some_ns();
 }
 
+static void fill_flows(struct fingerprint *fp)
+{
+	struct fp_flows *flows = &fp->flows;
+
+	flows->cnt = below(3);
+	flows->list = arena_calloc(&fp->arena, flows->cnt + 1, sizeof(*flows->list));
+	for (size_t i = 0; i < flows->cnt; i++)
+		flows->list[i] = (struct fp_flow){ some_text(fp), some_text(fp),     rnd(),
+						   rnd(),	  some_ns(),	     some_ns(),
+						   some_ns(),	  (uint32_t)below(9) };
+	flows->rest_bytes = rnd();
+}
+
 static void random_fingerprint(uint64_t seed, struct fingerprint *fp)
 {
 	rng = seed * 0x9e3779b97f4a7c15ULL + 1;
@@ -178,6 +191,7 @@ static void random_fingerprint(uint64_t seed, struct fingerprint *fp)
 		fp->absences[i] = (struct fp_absence){ (int32_t)below(9) - 1, some_text(fp) };
 	fill_uses(fp);
 	fill_stalls(fp);
+	fill_flows(fp);
 }
 
 /* Parses a heap block of exactly len bytes, so that ASan reports a read past the end. */
@@ -375,9 +389,9 @@ static void another_version_is_refused_by_its_number(void **state)
 	(void)state;
 	random_fingerprint(1, &fp);
 	data = bytes_of(&fp, &len);
-	data[8] = 12;
+	data[8] = 13;
 	assert_int_equal(read_exact(data, len, &err), -EINVAL);
-	assert_memory_equal(err.text, "name: byte 8: expected version 1 to 11, found 12", 48);
+	assert_memory_equal(err.text, "name: byte 8: expected version 1 to 12, found 13", 48);
 	free(data);
 	fingerprint_done(&fp);
 }

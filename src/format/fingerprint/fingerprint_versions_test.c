@@ -19,6 +19,9 @@ static unsigned char *bytes_of_one(struct fp_function *function, struct fingerpr
 /* The bytes after the host's numbers of a file with no frames and one function. */
 #define TAIL_4 (8 + (8 + 15 * 8) + 3 * 8)
 
+/* Without the fields of version 12: one empty list, and a number. */
+#define ADDED_12 (2 * 8)
+
 /* Without the fields of version 11: stalls of the host, two empty lists; then 8 by function. */
 #define ADDED_11 (6 * 8 + 2 * 8)
 
@@ -45,7 +48,7 @@ static size_t version_3_of(const unsigned char *data, size_t len, unsigned char 
 {
 	const size_t added = 2 * 8;
 
-	len -= ADDED_5 + ADDED_6 + ADDED_7 + ADDED_8 + ADDED_9 + ADDED_10 + ADDED_11 + 8;
+	len -= ADDED_5 + ADDED_6 + ADDED_7 + ADDED_8 + ADDED_9 + ADDED_10 + ADDED_11 + ADDED_12 + 8;
 	memcpy(ret, data, len - TAIL_4 - added);
 	memcpy(ret + len - TAIL_4 - added, data + len - TAIL_4, TAIL_4);
 	ret[8] = 3;
@@ -135,7 +138,8 @@ static void a_file_of_version_4_has_no_absent_samples(void **state)
 	assert_string_equal(again.absences[0].why, "no permission");
 	fingerprint_done(&again);
 	fp.absence_cnt = 0;
-	read_as(&fp, 4, ADDED_5 + ADDED_6 + ADDED_7 + ADDED_8 + ADDED_9 + ADDED_10 + ADDED_11,
+	read_as(&fp, 4,
+		ADDED_5 + ADDED_6 + ADDED_7 + ADDED_8 + ADDED_9 + ADDED_10 + ADDED_11 + ADDED_12,
 		&again);
 	assert_int_equal(again.absence_cnt, 0);
 	fingerprint_done(&again);
@@ -158,7 +162,8 @@ static void a_file_of_version_5_has_one_counter_of_full_tables(void **state)
 	read_as(&fp, 0, 0, &again);
 	assert_memory_equal(&again.drops, &fp.drops, sizeof(fp.drops));
 	fingerprint_done(&again);
-	read_as(&fp, 5, ADDED_6 + ADDED_7 + ADDED_8 + ADDED_9 + ADDED_10 + ADDED_11, &again);
+	read_as(&fp, 5, ADDED_6 + ADDED_7 + ADDED_8 + ADDED_9 + ADDED_10 + ADDED_11 + ADDED_12,
+		&again);
 	assert_int_equal(again.drops.flight_tables, 5);
 	assert_int_equal(again.drops.flight_names + again.drops.flight_threads, 0);
 	fingerprint_done(&again);
@@ -177,11 +182,11 @@ static void a_file_of_version_6_has_annotated_iterations_if_any(void **state)
 	read_as(&fp, 0, 0, &again);
 	assert_int_equal(again.iterations_by, ITERATIONS_MARKS);
 	fingerprint_done(&again);
-	read_as(&fp, 6, ADDED_7 + ADDED_8 + ADDED_9 + ADDED_10 + ADDED_11, &again);
+	read_as(&fp, 6, ADDED_7 + ADDED_8 + ADDED_9 + ADDED_10 + ADDED_11 + ADDED_12, &again);
 	assert_int_equal(again.iterations_by, ITERATIONS_ANNOTATION);
 	fingerprint_done(&again);
 	fp.iterations_known = false;
-	read_as(&fp, 6, ADDED_7 + ADDED_8 + ADDED_9 + ADDED_10 + ADDED_11, &again);
+	read_as(&fp, 6, ADDED_7 + ADDED_8 + ADDED_9 + ADDED_10 + ADDED_11 + ADDED_12, &again);
 	assert_int_equal(again.iterations_by, ITERATIONS_UNKNOWN);
 	fingerprint_done(&again);
 	fingerprint_done(&fp);
@@ -199,7 +204,7 @@ static void a_file_of_version_7_knows_nothing_of_loaders_children(void **state)
 	assert_string_equal(again.host_stats.awaited, fp.host_stats.awaited);
 	fingerprint_done(&again);
 	fp.host_stats.awaited = NULL;
-	read_as(&fp, 7, ADDED_8 + ADDED_9 + ADDED_10 + ADDED_11, &again);
+	read_as(&fp, 7, ADDED_8 + ADDED_9 + ADDED_10 + ADDED_11 + ADDED_12, &again);
 	assert_null(again.host_stats.awaited);
 	fingerprint_done(&again);
 	fingerprint_done(&fp);
@@ -216,7 +221,7 @@ static void a_file_of_version_8_knows_no_warmup(void **state)
 	read_as(&fp, 0, 0, &again);
 	assert_int_equal(again.warmup_ns, 2500);
 	fingerprint_done(&again);
-	read_as(&fp, 8, ADDED_9 + ADDED_10 + ADDED_11, &again);
+	read_as(&fp, 8, ADDED_9 + ADDED_10 + ADDED_11 + ADDED_12, &again);
 	assert_int_equal(again.warmup_ns, 0);
 	fingerprint_done(&again);
 	fingerprint_done(&fp);
@@ -235,7 +240,7 @@ static void a_file_of_version_9_knows_no_use_of_gpus(void **state)
 	assert_true(again.usage.known);
 	assert_int_equal(again.usage.busy_ns, 300);
 	fingerprint_done(&again);
-	read_as(&fp, 9, ADDED_10 + ADDED_11, &again);
+	read_as(&fp, 9, ADDED_10 + ADDED_11 + ADDED_12, &again);
 	assert_false(again.usage.known);
 	assert_int_equal(again.usage.busy_ns, 0);
 	assert_int_equal(again.usage.launch_delay_ns, -1);
@@ -260,7 +265,7 @@ static void a_file_of_version_10_knows_no_stalls(void **state)
 	assert_int_equal(again.stalls.cnt, 3);
 	assert_int_equal(again.functions[0].stall_ns, 700);
 	fingerprint_done(&again);
-	read_as(&fp, 10, ADDED_11 + 8, &again);
+	read_as(&fp, 10, ADDED_11 + ADDED_12 + 8, &again);
 	assert_false(again.stalls.known);
 	assert_int_equal(again.stalls.cnt, 0);
 	assert_int_equal(again.functions[0].stall_ns, 0);

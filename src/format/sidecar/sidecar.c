@@ -379,7 +379,9 @@ void sidecar_summarize(const struct sidecar *sidecar, struct sidecar_info *ret)
 				     .tid = sidecar->header.tid,
 				     .psi_cpu_frac = pressure_frac(sidecar, 0),
 				     .psi_io_frac = pressure_frac(sidecar, 1),
-				     .psi_memory_frac = pressure_frac(sidecar, 2) };
+				     .psi_memory_frac = pressure_frac(sidecar, 2),
+				     .flows = sidecar->flows.data,
+				     .flow_cnt = sidecar->flows.cnt };
 
 	if (__builtin_sub_overflow(sidecar->header.end_ns, sidecar->header.start_ns,
 				   &info.window_ns))

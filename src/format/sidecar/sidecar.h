@@ -93,9 +93,11 @@ struct sidecar_info {
 	double gpu_throttled_frac, gpu_clock_frac;	   /* as in struct fp_host */
 	struct sidecar_absence absences[SIDECAR_GPUS_MAX]; /* GPUs with absent samples */
 	size_t absence_cnt;
-	struct sidecar_awaited awaited; /* sample_cnt 0: nobody was seen at work */
-	bool has_sockets;		/* TCP was sampled at least twice: */
-	uint64_t tx_bytes, rx_bytes;	/* payload between first and last sample */
+	struct sidecar_awaited awaited;	  /* sample_cnt 0: nobody was seen at work */
+	bool has_sockets;		  /* TCP was sampled at least twice: */
+	uint64_t tx_bytes, rx_bytes;	  /* payload between first and last sample */
+	const struct sidecar_flow *flows; /* flow_cnt; borrowed from the sidecar */
+	size_t flow_cnt;
 };
 
 /* Condenses a sidecar. Allocates nothing. */
@@ -115,5 +117,4 @@ void sidecar_sum_gpu(const struct sidecar *sidecar, uint32_t gpu, uint32_t metri
 void sidecar_thief_text(const struct sidecar_thief *thief, char *text, size_t size);
 
 #define SIDECAR_AWAITED_TEXT (sizeof(struct sidecar_awaited) + 64)
-/* As awaited_write(). */
 void sidecar_awaited_text(const struct sidecar_awaited *awaited, char *text, size_t size);

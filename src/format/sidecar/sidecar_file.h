@@ -35,7 +35,8 @@
 	X(NIC_COUNT, nic_counters, struct sidecar_nic_count)  \
 	X(GPU_ID, gpu_ids, struct sidecar_gpu_id)             \
 	X(RANK, ranks, struct sidecar_rank)                   \
-	X(AWAITED, awaited, struct sidecar_awaited)
+	X(AWAITED, awaited, struct sidecar_awaited)           \
+	X(FLOW, flows, struct sidecar_flow)
 
 #define SIDECAR_FIRST_SECTIONS 6u /* of files whose header has no section_cnt */
 #define SIDECAR_SECTIONS_MAX 64u
@@ -114,4 +115,5 @@ _Static_assert(sizeof(struct sidecar_gc) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_iteration) == 16, "on disk");
 _Static_assert(sizeof(struct sidecar_rank) == 8, "on disk");
 _Static_assert(sizeof(struct sidecar_awaited) == 512, "on disk");
+_Static_assert(sizeof(struct sidecar_flow) == 72, "on disk");
 _Static_assert(sizeof(struct sidecar_header) == 120 + 16 * SIDECAR_SECTION_CNT, "on disk");

@@ -43,6 +43,10 @@ static bool read_info(const unsigned char *info, size_t len, uint8_t state,
 	if (len < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(tcp.tcpi_bytes_received))
 		return false;
 	memcpy(&tcp, info, MIN(len, sizeof(tcp)));
+	ret->busy_us = tcp.tcpi_busy_time;
+	ret->limited_us = tcp.tcpi_rwnd_limited;
+	ret->retransmitted_bytes = tcp.tcpi_bytes_retrans;
+	ret->rtt_us = tcp.tcpi_rtt;
 	ret->rx_bytes = tcp.tcpi_bytes_received;
 	ret->rx_bytes -= MIN(ret->rx_bytes, end_of_stream(state));
 	if (len < offsetof(struct tcp_info, tcpi_bytes_retrans) + sizeof(tcp.tcpi_bytes_retrans))

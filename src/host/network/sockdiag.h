@@ -21,7 +21,14 @@ struct sockdiag_socket {
 	uint64_t cookie; /* the kernel's own id: never used again, unlike inode */
 	uint32_t inode;	 /* 0: no process holds it (not accepted yet, or closed) */
 	uint64_t tx_bytes, rx_bytes;
-	uint8_t family; /* with id: how to ask for this one alone */
+	/*
+	 * Time with data on the way, and the part of it in which the receiver had no room. 0 before
+	 * Linux 4.10.
+	 */
+	uint64_t busy_us, limited_us;
+	uint64_t retransmitted_bytes;
+	uint32_t rtt_us; /* smoothed */
+	uint8_t family;	 /* with id: how to ask for this one alone */
 	struct inet_diag_sockid id;
 };
 

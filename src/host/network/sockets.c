@@ -29,7 +29,7 @@ static uint64_t growth(uint64_t before, uint64_t after)
 
 /* What the socket has moved since it was last seen, or ever, is its owner's. */
 static void credit(struct sockets *sockets, const struct sockdiag_socket *before,
-		   const struct socket_known *now)
+		   struct socket_known *now)
 {
 	struct socket_owner *owner = &sockets->owners.data[now->owner];
 	uint64_t tx_bytes = growth(before != NULL ? before->tx_bytes : 0, now->seen.tx_bytes);
@@ -38,6 +38,7 @@ static void credit(struct sockets *sockets, const struct sockdiag_socket *before
 	owner->rx_bytes += growth(before != NULL ? before->rx_bytes : 0, now->seen.rx_bytes);
 	if (before != NULL)
 		owner->look_tx_bytes += tx_bytes;
+	flows_add(&owner->flows, before, &now->seen, &now->counted);
 }
 
 static struct socket_known *find_known(struct sockets *sockets, uint64_t cookie)
@@ -65,7 +66,7 @@ static int merge(struct sockets *sockets)
 	sockets->dropped += sockets->seen.cnt - cnt;
 	sockets->next.cnt = 0;
 	for (size_t i = 0; i < cnt; i++) {
-		struct socket_known now = { sockets->seen.data[i], SOCKET_OWNER_UNKNOWN };
+		struct socket_known now = { sockets->seen.data[i], SOCKET_OWNER_UNKNOWN, false };
 		const struct socket_known *before;
 
 		while (at < sockets->known.cnt &&
@@ -74,6 +75,7 @@ static int merge(struct sockets *sockets)
 		before = at < sockets->known.cnt ? &sockets->known.data[at] : NULL;
 		if (before != NULL && before->seen.cookie == now.seen.cookie) {
 			now.owner = before->owner;
+			now.counted = before->counted;
 			if (now.owner >= 0)
 				credit(sockets, &before->seen, &now);
 		}
@@ -211,6 +213,8 @@ void sockets_open(struct sockets *sockets, const char *root)
 void sockets_close(struct sockets *sockets)
 {
 	sockdiag_close(&sockets->diag);
+	vec_foreach(owner, &sockets->owners)
+		flows_done(&owner->flows);
 	vec_done(&sockets->owners);
 	vec_done(&sockets->known);
 	vec_done(&sockets->next);

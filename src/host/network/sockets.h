@@ -16,7 +16,7 @@
  */
 #pragma once
 
-#include "host/network/sockdiag.h"
+#include "host/network/flows.h"
 
 #define SOCKETS_MAX 65536u		    /* of a host; more are counted, not followed */
 #define SOCKETS_LOOK_NS (8 * NSEC_PER_MSEC) /* called every 10 ms: one call late, not two */
@@ -33,6 +33,7 @@ enum { SOCKET_OWNER_UNKNOWN = -1, SOCKET_OWNER_OTHER = -2 };
 struct socket_known {
 	struct sockdiag_socket seen;
 	int32_t owner; /* index in owners, or one of the above */
+	bool counted;  /* in a flow of its owner */
 };
 
 struct socket_owner {
@@ -40,6 +41,7 @@ struct socket_owner {
 	uint64_t tx_bytes, rx_bytes; /* of all its sockets, closed ones too: never decreases */
 	uint64_t look_tx_bytes;	     /* tx of the last look, sockets known before only */
 	bool followed;		     /* a look has begun its totals: at 0 */
+	struct flows flows;	     /* what it sent since then, by address */
 };
 
 struct sockets {

@@ -82,11 +82,30 @@ int netwatch_look(struct netwatch *watch, const struct netwatch_worker *workers,
 	return ret == 0 ? look_host(watch, workers, cnt, clock) : ret;
 }
 
+static int add_flows(const struct sockets *sockets, uint32_t pid, struct sidecar *side)
+{
+	const struct socket_owner *owner = sockets_borrow(sockets, pid);
+
+	if (owner == NULL)
+		return 0;
+	vec_foreach(flow, &owner->flows.list) {
+		int ret = vec_push(&side->flows, *flow);
+
+		if (ret < 0)
+			return ret;
+	}
+	/* Without addresses: what was sent to more of them. */
+	return owner->flows.dropped_bytes == 0
+		       ? 0
+		       : vec_push(&side->flows,
+				  (struct sidecar_flow){ .tx_bytes = owner->flows.dropped_bytes });
+}
+
 /*
  * The scale is the highest rate of any worker so far. Windows of one order end at
  * the same step, so that a worker still in its window adds little.
  */
-int netwatch_finish(struct netwatch *watch, struct sidecar *side)
+int netwatch_finish(struct netwatch *watch, uint32_t pid, struct sidecar *side)
 {
 	struct sidecar_network network = { 0 };
 
@@ -103,7 +122,7 @@ int netwatch_finish(struct netwatch *watch, struct sidecar *side)
 			return ret;
 	}
 	ibports_look_now(&watch->ibports);
-	if (ibports_record(&watch->ibports, side) < 0)
+	if (ibports_record(&watch->ibports, side) < 0 || add_flows(&watch->sockets, pid, side) < 0)
 		return -ENOMEM;
 	return vec_push(&side->networks, network);
 }

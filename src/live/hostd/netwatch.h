@@ -38,7 +38,8 @@ _must_check_ int netwatch_look(struct netwatch *watch, const struct netwatch_wor
 			       size_t cnt, int64_t (*clock)(void));
 
 /*
- * The window of `side` is over: adds the names of the cards, their errors since the watch was
- * opened, and the scale of the TCP samples. Returns 0 or -ENOMEM.
+ * The window of process pid is over: adds to its sidecar the names of the cards, their errors since
+ * the watch was opened, the scale of the TCP samples, and to whom it sent how fast. Returns 0 or
+ * -ENOMEM.
  */
-_must_check_ int netwatch_finish(struct netwatch *watch, struct sidecar *side);
+_must_check_ int netwatch_finish(struct netwatch *watch, uint32_t pid, struct sidecar *side);

@@ -40,7 +40,7 @@ static void each_worker_gets_what_its_host_shows(void **state)
 	for (int i = 0; i < 2; i++) {
 		bool tcp = watch.sockets.error == 0;
 
-		assert_int_equal(netwatch_finish(&watch, &sides[i]), 0);
+		assert_int_equal(netwatch_finish(&watch, workers[i].pid, &sides[i]), 0);
 		assert_int_equal(sides[i].nic_samples.cnt, 20);
 		assert_int_equal(sides[i].pressures.cnt, 2);
 		assert_int_equal(sides[i].pressures.data[0].some_us[0], 7);
@@ -70,7 +70,7 @@ static void errors_of_a_port_are_added_at_the_end(void **state)
 	fake_now_ns += NSEC_PER_SEC;
 	assert_int_equal(netwatch_look(&watch, &worker, 1, fake_clock), 0);
 	write_file(*state, PORT "counters/port_xmit_wait", "70\n");
-	assert_int_equal(netwatch_finish(&watch, &side), 0);
+	assert_int_equal(netwatch_finish(&watch, 70, &side), 0);
 	assert_int_equal(side.nic_counters.cnt, 1);
 	assert_int_equal(side.nic_counters.data[0].counter, SIDECAR_NIC_XMIT_WAIT);
 	assert_int_equal(side.nic_counters.data[0].grown, 69);
@@ -87,7 +87,7 @@ static void a_closed_watch_does_nothing(void **state)
 
 	(void)state;
 	assert_int_equal(netwatch_look(&watch, &worker, 1, fake_clock), 0);
-	assert_int_equal(netwatch_finish(&watch, &side), 0);
+	assert_int_equal(netwatch_finish(&watch, 70, &side), 0);
 	assert_int_equal(side.networks.cnt, 0);
 	netwatch_close(&watch);
 }

@@ -368,7 +368,8 @@ static int finish_window(struct client *client, const struct message *message, s
 		return err_set(err, EINVAL, "%s: expected a trace in %s", message->text,
 			       hostd->setup.trace_dir);
 	}
-	if (netwatch_finish(&hostd->netwatch, &client->worker.window.side) < 0 ||
+	if (netwatch_finish(&hostd->netwatch, client->worker.pid, &client->worker.window.side) <
+		    0 ||
 	    take_gpus(client) < 0 || list_ranks(client) < 0 ||
 	    look_at_awaited(client, finish.mono_ns) < 0)
 		return err_set(err, ENOMEM, "%s: out of memory", message->text);

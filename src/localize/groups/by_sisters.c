@@ -303,21 +303,6 @@ static int accuse_kind(struct sisters *s, accusations *out)
 	return error;
 }
 
-/* Where single groups are slow, the network that all groups share is not. */
-static void drop_network(const struct job *job, accusations *list)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < list->cnt; i++) {
-		const struct accusation *a = &list->data[i];
-
-		if (a->class != CLASS_COMM || a->witness != WITNESS_EXPECTATION ||
-		    a->worker_cnt < job->worker_cnt)
-			list->data[kept++] = *a;
-	}
-	list->cnt = kept;
-}
-
 static int accuse_all(struct sisters *s, accusations *out)
 {
 	size_t first = 0, before = out->cnt;
@@ -338,7 +323,7 @@ static int accuse_all(struct sisters *s, accusations *out)
 		first = end;
 	}
 	if (error == 0 && out->cnt > before)
-		drop_network(s->job, out);
+		weighing_drop_network(s->job, out);
 	return error;
 }
 

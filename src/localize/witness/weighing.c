@@ -40,6 +40,20 @@ void weighing_drop_covered(const struct job *job, accusations *list)
 	list->cnt = kept;
 }
 
+void weighing_drop_network(const struct job *job, accusations *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->cnt; i++) {
+		const struct accusation *a = &list->data[i];
+
+		if (a->class != CLASS_COMM || a->witness != WITNESS_EXPECTATION ||
+		    a->worker_cnt < job->worker_cnt)
+			list->data[kept++] = *a;
+	}
+	list->cnt = kept;
+}
+
 /* Whether a worker grew there beyond the noise of both windows, and more than the rest of it did. */
 static bool worker_grew_surely(const struct past *past, size_t w, uint32_t frame)
 {

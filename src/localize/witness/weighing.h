@@ -14,6 +14,9 @@ bool weighing_shares_workers(const struct accusation *a, const struct accusation
  */
 void weighing_drop_covered(const struct job *job, accusations *list);
 
+/* Where single links or groups are slow, the network that all share is not. */
+void weighing_drop_network(const struct job *job, accusations *list);
+
 /*
  * A short window has few samples: much of it in one function may be chance, as its spread over
  * the iterations shows. A library's function, such as the engine of backward passes, has much of

@@ -10,6 +10,7 @@
 
 #include "localize/distance/differ.h"
 #include "localize/distance/expect.h"
+#include "localize/flows/flowfacts.h"
 #include "localize/groups/groupfacts.h"
 #include "localize/late/blame.h"
 #include "localize/witness/usesign.h"
@@ -33,6 +34,7 @@ struct accusation {
 	 * back to the job, and what of it others who are as late keep from it (gain.h). */
 	double own_ns, main_ns, gain_ns, hidden_ns;
 	struct group_facts groups;
+	struct flow_facts flow;
 	bool recalled; /* the job's past is known there: */
 	bool unsure;   /* by expectation: grown by chance, or a library's function without a past */
 	bool held;     /* everywhere, because another thread holds the GIL */

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/flows/paths.h"
+
+#include "base/stats.h"
+#include "model/thresholds.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* An address and the host that has it; HOST_MANY: of containers or loopback, several have it. */
+struct address {
+	const char *text;
+	uint32_t host;
+};
+
+#define HOST_MANY UINT32_MAX
+
+typedef VEC(struct address) address_vec;
+
+static int address_cmp(const void *a, const void *b)
+{
+	return strcmp(((const struct address *)a)->text, ((const struct address *)b)->text);
+}
+
+static int find_addresses(const struct job *job, address_vec *ret)
+{
+	size_t kept = 0;
+
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		const struct fp_flows *flows = &job->workers[w].fp->flows;
+
+		for (size_t i = 0; i < flows->cnt; i++) {
+			if (vec_push(ret, (struct address){ flows->list[i].local,
+							    job->workers[w].host }) < 0)
+				return -ENOMEM;
+		}
+	}
+	if (ret->cnt > 0)
+		qsort(ret->data, ret->cnt, sizeof(*ret->data), address_cmp);
+	for (size_t i = 0; i < ret->cnt; i++) {
+		struct address *last = kept > 0 ? &ret->data[kept - 1] : NULL;
+
+		if (last == NULL || strcmp(last->text, ret->data[i].text) != 0)
+			ret->data[kept++] = ret->data[i];
+		else if (last->host != ret->data[i].host)
+			last->host = HOST_MANY;
+	}
+	ret->cnt = kept;
+	return 0;
+}
+
+static uint32_t host_of(const address_vec *addresses, const char *text)
+{
+	const struct address key = { text, 0 };
+	const struct address *found = addresses->cnt > 0
+					      ? bsearch(&key, addresses->data, addresses->cnt,
+							sizeof(*addresses->data), address_cmp)
+					      : NULL;
+
+	return found != NULL ? found->host : HOST_MANY;
+}
+
+/* 0: nothing was sent. */
+static double rate_of(const struct fp_flow *flow)
+{
+	double sending_ns = (double)(flow->busy_ns - flow->limited_ns);
+
+	return sending_ns > 0 ? (double)flow->tx_bytes / sending_ns : 0;
+}
+
+static double before_of(const struct past *past, size_t w, const struct fp_flow *flow)
+{
+	const struct fp_flows *then;
+
+	if (past == NULL || past->known_cnt == 0 || !past->workers[w].known)
+		return 0;
+	then = &past->then.workers[past->workers[w].then].fp->flows;
+	for (size_t i = 0; i < then->cnt; i++) {
+		const struct fp_flow *f = &then->list[i];
+
+		if (strcmp(f->remote, flow->remote) == 0 && strcmp(f->local, flow->local) == 0 &&
+		    f->tx_bytes >= FLOW_LEAST_BYTES)
+			return rate_of(f);
+	}
+	return 0;
+}
+
+static int add_worker(const struct job *job, const struct past *past, size_t w,
+		      const address_vec *addresses, struct paths *ret)
+{
+	const struct job_worker *worker = &job->workers[w];
+	const struct fp_flows *flows = &worker->fp->flows;
+
+	for (size_t i = 0; i < flows->cnt; i++) {
+		const struct fp_flow *flow = &flows->list[i];
+		struct path path = { .worker = (uint32_t)w,
+				     .from = worker->host,
+				     .to = host_of(addresses, flow->remote),
+				     .flow = flow,
+				     .rate = rate_of(flow),
+				     .before = before_of(past, w, flow) };
+
+		if (path.to == HOST_MANY || path.to == path.from || path.rate <= 0 ||
+		    flow->tx_bytes < FLOW_LEAST_BYTES)
+			continue;
+		path.busy_ns = (double)(flow->busy_ns - flow->limited_ns) /
+			       MAX(flow->socket_cnt, 1u) / worker->iterations;
+		if (vec_push(&ret->list, path) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Messages and barriers are short: their rate is that of a round trip, not of a path. */
+static void keep_large(struct paths *paths)
+{
+	uint64_t most = 0;
+	size_t kept = 0;
+
+	vec_foreach(path, &paths->list)
+		most = MAX(most, path->flow->tx_bytes);
+	for (size_t i = 0; i < paths->list.cnt; i++) {
+		struct path path = paths->list.data[i];
+
+		if ((double)path.flow->tx_bytes >= FLOW_MUCH * (double)most)
+			paths->list.data[kept++] = path;
+	}
+	paths->list.cnt = kept;
+}
+
+/* What paths carry that nothing slows down; 0: too few to tell. */
+static double usual_rate(const struct paths *paths, double *scratch)
+{
+	vec_foreach(path, &paths->list)
+		scratch[path - paths->list.data] = path->rate;
+	return paths->list.cnt < FLOW_MIN_PATHS
+		       ? 0
+		       : stats_quantile(scratch, paths->list.cnt, FLOW_FREE);
+}
+
+static void judge(const struct job *job, struct path *path, double usual)
+{
+	if (path->rate > FLOW_SLOWER * usual)
+		return;
+	path->usual = usual;
+	path->lost_ns = fmin(path->busy_ns, job->iteration_ns) * (1 - path->rate / usual);
+}
+
+static size_t count_slow(const struct paths *paths)
+{
+	size_t cnt = 0;
+
+	vec_foreach(path, &paths->list)
+		cnt += path->lost_ns > 0;
+	return cnt;
+}
+
+/*
+ * Beside its own past each path is judged by itself. Else a few paths that are slower than most are
+ * slow; where many are, paths differ by design: some are inside a rack.
+ */
+static void judge_all(const struct job *job, struct paths *paths, double usual)
+{
+	vec_foreach(path, &paths->list) {
+		if (path->before > 0)
+			judge(job, path, path->before);
+	}
+	paths->by_past = count_slow(paths) > 0;
+	if (paths->by_past || usual <= 0)
+		return;
+	vec_foreach(path, &paths->list)
+		judge(job, path, usual);
+	if (2 * count_slow(paths) <= paths->list.cnt)
+		return;
+	vec_foreach(path, &paths->list)
+		path->lost_ns = 0;
+}
+
+static int count_hosts(const struct job *job, struct paths *paths)
+{
+	_cleanup_free_ bool *seen = calloc(job->worker_cnt + 1, sizeof(*seen));
+
+	if (seen == NULL)
+		return -ENOMEM;
+	vec_foreach(path, &paths->list) {
+		paths->host_cnt += !seen[path->from];
+		seen[path->from] = true;
+		paths->host_cnt += !seen[path->to];
+		seen[path->to] = true;
+	}
+	return 0;
+}
+
+int paths_find(const struct job *job, const struct past *past, struct paths *ret)
+{
+	_cleanup_free_ double *scratch = NULL;
+	address_vec addresses = { 0 };
+	int error = find_addresses(job, &addresses);
+
+	*ret = (struct paths){ .by_past = false };
+	for (size_t w = 0; w < job->worker_cnt && error == 0; w++)
+		error = add_worker(job, past, w, &addresses, ret);
+	vec_done(&addresses);
+	keep_large(ret);
+	scratch = calloc(ret->list.cnt + 1, sizeof(*scratch));
+	if (error < 0 || scratch == NULL)
+		return -ENOMEM;
+	judge_all(job, ret, usual_rate(ret, scratch));
+	return count_hosts(job, ret);
+}
+
+void paths_done(struct paths *paths)
+{
+	vec_done(&paths->list);
+}
