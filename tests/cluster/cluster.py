@@ -25,6 +25,8 @@ LIMIT_S = 240
 
 
 class ClusterTest(live.TorchLiveTest):
+    hosts = HOSTS
+
     def setUp(self) -> None:
         super().setUp()
         why = network.available()
@@ -32,7 +34,7 @@ class ClusterTest(live.TorchLiveTest):
             self.skipTest(f"hosts cannot be made here: {why}")
         if not os.access(SERVER, os.X_OK):
             self.skipTest("nats-server is not installed")
-        self.net = network.Network(HOSTS)
+        self.net = network.Network(self.hosts)
         self.net.__enter__()
         self.addCleanup(self.net.__exit__)
         self.env |= {
@@ -43,6 +45,34 @@ class ClusterTest(live.TorchLiveTest):
         }
         self.jobs: list[subprocess.Popen[bytes]] = []
         self.addCleanup(self.end_all)
+
+    def start(
+        self,
+        *options: str,
+        env: dict[int, dict[str, str]] | None = None,
+        train: tuple[str, ...] = (),
+    ) -> None:
+        """The job on all hosts; train: more words for its script."""
+        for host in range(self.hosts):
+            words = [
+                live.PROGRAM, "run", "--out", str(self.folder / f"out{host}"),
+                "--min-gap", "0", "--no-audit", *options, "--",
+                self.python, "-m", "torch.distributed.run", f"--nnodes={self.hosts}",
+                f"--node-rank={host}", "--nproc-per-node=1",
+                f"--master-addr={self.net.address(0)}", "--master-port=29500",
+                TRAIN, str(self.folder), *train,
+            ]  # fmt: skip
+            log = open(self.folder / f"log{host}", "wb")
+            self.jobs.append(
+                subprocess.Popen(
+                    self.net.command(host, words),
+                    stdout=log,
+                    stderr=log,
+                    env={**self.env, **(env or {}).get(host, {})},
+                    start_new_session=True,
+                )  # fmt: skip
+            )
+            log.close()
 
     def end_all(self) -> None:
         for job in self.jobs:
@@ -66,7 +96,7 @@ class ClusterTest(live.TorchLiveTest):
             time.sleep(0.2)
         logs = "\n".join(
             f"host {host}:\n{self.log(host)}"
-            for host in range(HOSTS)
+            for host in range(self.hosts)
             if (self.folder / f"log{host}").exists()
         )
         self.fail(f"{what} did not come; {logs}")

@@ -11,38 +11,15 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from cluster import HOSTS, SERVER, TRAIN, ClusterTest, live  # noqa: E402
+from cluster import HOSTS, SERVER, ClusterTest, live  # noqa: E402
 
 
 class HostsTest(ClusterTest):
-    def start(self, *options: str, env: dict[int, dict[str, str]] | None = None) -> None:
-        for host in range(HOSTS):
-            words = [
-                live.PROGRAM, "run", "--out", str(self.folder / f"out{host}"),
-                "--min-gap", "0", "--no-audit", *options, "--",
-                self.python, "-m", "torch.distributed.run", f"--nnodes={HOSTS}",
-                f"--node-rank={host}", "--nproc-per-node=1",
-                f"--master-addr={self.net.address(0)}", "--master-port=29500",
-                TRAIN, str(self.folder),
-            ]  # fmt: skip
-            log = open(self.folder / f"log{host}", "wb")
-            self.jobs.append(
-                subprocess.Popen(
-                    self.net.command(host, words),
-                    stdout=log,
-                    stderr=log,
-                    env={**self.env, **(env or {}).get(host, {})},
-                    start_new_session=True,
-                )  # fmt: skip
-            )
-            log.close()
-
     def test_a_slow_rank_of_another_host_is_named_in_the_one_report(self) -> None:
         self.start()
         self.await_steps()
