@@ -21,6 +21,8 @@
 /* Ranks that did not connect after so many iterations of the others are not of this run. */
 #define PART_ITERATIONS 20
 
+#define PROFILE_ASKED_NS (30 * NSEC_PER_SEC) /* a request waits so long for two iterations */
+
 static void take_where(void *arg, const struct bus_message *message)
 {
 	struct hub *hub = arg;
@@ -90,11 +92,32 @@ static void accept_pace(struct hub *hub, const struct wire_ask *ask)
 	str_done(&text);
 }
 
+/*
+ * The pace of the workers is not known at first, nor right after a window: the request waits for two
+ * iterations then.
+ */
+static void start_asked(struct hub *hub, int64_t now_ns)
+{
+	struct profile_wish wish = { PROFILE_REQUEST, hub->asked_window_ns,
+				     hub->options->steps_max };
+	bool living = jobstate_living(hub->workers.data, hub->workers.cnt) > 0;
+	int ret = hub_start_profile(hub, &wish, now_ns);
+
+	if (ret == -EAGAIN && living && now_ns < hub->asked_until_ns)
+		return;
+	hub->asked_until_ns = 0;
+	if (ret == -EAGAIN)
+		hub_reply(hub, EAGAIN,
+			  living ? "no worker has shown its iteration time yet: try "
+				   "again in a few iterations"
+				 : "no training process is connected (yet)");
+	else if (ret < 0)
+		hub_reply(hub, -ret, strerror(-ret));
+}
+
 static void take_profile_ask(struct hub *hub, const struct wire_ask *ask)
 {
-	struct profile_wish wish;
-	int64_t window_ns;
-	int ret = 0;
+	int64_t now_ns = clock_mono_ns(), window_ns;
 
 	window_ns = ask->window_ns > 0 && ask->window_ns < INT64_MAX ? (int64_t)ask->window_ns
 								     : hub->options->window_ns;
@@ -102,20 +125,14 @@ static void take_profile_ask(struct hub *hub, const struct wire_ask *ask)
 		reply_one(hub, ask->client, EBUSY, "too many requests are waiting");
 		return;
 	}
-	wish = (struct profile_wish){ "request", window_ns, hub->options->steps_max };
 	/* A profile under way answers this request, too. */
 	if (hub->profile.active && strcmp(hub->profile.trigger.kind, PROFILE_EARLY) == 0)
-		hub->profile.trigger.kind = wish.kind;
-	if (!hub->profile.active)
-		ret = hub_start_profile(hub, &wish, clock_mono_ns());
-	if (ret == -EAGAIN)
-		hub_reply(hub, EAGAIN,
-			  jobstate_living(hub->workers.data, hub->workers.cnt) == 0
-				  ? "no training process is connected (yet)"
-				  : "no worker has shown its iteration time yet: try "
-				    "again in a few iterations");
-	else if (ret < 0)
-		hub_reply(hub, -ret, strerror(-ret));
+		hub->profile.trigger.kind = PROFILE_REQUEST;
+	if (hub->profile.active || hub->asked_until_ns > 0)
+		return;
+	hub->asked_window_ns = window_ns;
+	hub->asked_until_ns = now_ns + PROFILE_ASKED_NS;
+	start_asked(hub, now_ns);
 }
 
 static void take_ask(void *arg, const struct bus_message *message)
@@ -383,6 +400,7 @@ void hub_follow(struct hub *hub, bool led)
 		return;
 	hub->led = led;
 	hub->profile.active = false;
+	hub->asked_until_ns = 0;
 	hub_reply(hub, EAGAIN, "the hub of another host took over: ask again");
 	jobwatch_forget(&hub->watch);
 	if (led)
@@ -396,6 +414,8 @@ void hub_tick(struct hub *hub, int64_t now_ns)
 		return;
 	if (hub->profile.active)
 		hub_watch_profile(hub, now_ns);
+	else if (hub->asked_until_ns > 0)
+		start_asked(hub, now_ns);
 	else
 		hub_decide(hub, now_ns);
 	publish_progress(hub);

@@ -27,7 +27,8 @@ struct answer {
 	char text[WIRE_TEXT]; /* the fingerprint's path, or the reason why it is missing */
 };
 
-#define PROFILE_EARLY "early" /* the kind of a window that is kept and makes no report */
+#define PROFILE_EARLY "early"	  /* the kind of a window that is kept and makes no report */
+#define PROFILE_REQUEST "request" /* of one that a person asked for */
 
 struct profile {
 	bool active;
@@ -54,6 +55,8 @@ struct hub {
 	VEC(struct wire_state) workers; /* one that ended stays until its rank connects again */
 	VEC(struct wire_where) wheres;	/* of the latest hang, by worker */
 	VEC(uint64_t) askers;		/* clients of hostd that wait for a report */
+	int64_t asked_window_ns;	/* of a profile that they wait for and that has not begun */
+	int64_t asked_until_ns;		/* it is given up then; 0: none */
 	struct jobwatch watch;
 	struct overhead overhead;
 	struct own_cpu own; /* of this host's threads; the latest from hostd */

@@ -235,6 +235,46 @@ static void ask_to_accept(void)
 	assert_int_equal(heard.reply.client, 7);
 }
 
+static void say_step_ns(int64_t step_ns)
+{
+	for (int rank = 0; rank < RANK_CNT; rank++) {
+		const struct wire_state worker = test_worker(rank, 500, step_ns);
+
+		assert_int_equal(bus_pub(f.bus, SUBJECT_STATE, &worker, sizeof(worker)), 0);
+	}
+	run();
+}
+
+/* Right after a window no worker knows its pace. */
+static void a_request_waits_for_the_pace_and_not_for_ever(void **state)
+{
+	const struct wire_ask ask = { .client = 7, .kind = ASK_PROFILE, .pid = 99 };
+	struct bus_sub *sub;
+
+	(void)state;
+	assert_int_equal(bus_sub(f.bus, SUBJECT_REPLY, hear_reply, NULL, &sub), 0);
+	heard.reply = (struct wire_reply){ .client = 0 };
+	say_step_ns(0);
+	assert_int_equal(bus_pub(f.bus, SUBJECT_ASK, &ask, sizeof(ask)), 0);
+	run();
+	assert_int_equal(heard.reply.client, 0);
+	assert_false(f.hub->profile.active);
+	say_step_ns(50 * NSEC_PER_MSEC);
+	hub_tick(f.hub, clock_mono_ns());
+	assert_true(f.hub->profile.active);
+	assert_string_equal(f.hub->profile.trigger.kind, PROFILE_REQUEST);
+	f.hub->profile.active = false;
+	say_step_ns(0);
+	assert_int_equal(bus_pub(f.bus, SUBJECT_ASK, &ask, sizeof(ask)), 0);
+	run();
+	hub_tick(f.hub, clock_mono_ns() + 60 * NSEC_PER_SEC);
+	run();
+	assert_int_equal(heard.reply.client, 7);
+	assert_int_equal(heard.reply.status, EAGAIN);
+	assert_non_null(strstr(heard.reply.text, "iteration time"));
+	(void)bus_unsub(f.bus, sub);
+}
+
 static void the_pace_of_a_slow_job_can_be_accepted_and_that_of_another_cannot(void **state)
 {
 	struct wire_state slow = test_worker(2, 900, 33800000);
@@ -438,6 +478,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			the_last_report_counts_a_slowdown_whose_profile_the_jobs_end_finishes,
 			open_all, close_all),
+		cmocka_unit_test_setup_teardown(a_request_waits_for_the_pace_and_not_for_ever,
+						open_all, close_all),
 		cmocka_unit_test_setup_teardown(
 			the_pace_of_a_slow_job_can_be_accepted_and_that_of_another_cannot, open_all,
 			close_all),

@@ -411,7 +411,7 @@ void hub_finish_profile(struct hub *hub)
 		keep_moment(hub, &report);
 		return;
 	}
-	hub_publish_report(hub, &report, hub->profile.id, is_kind(&hub->profile, "request"));
+	hub_publish_report(hub, &report, hub->profile.id, is_kind(&hub->profile, PROFILE_REQUEST));
 }
 
 /* The window of a worker that hangs does not end; the report of the hang should not wait for it. */
