@@ -226,13 +226,13 @@ static json_t *flows_json(const struct fp_flows *flows)
 		const struct fp_flow *f = &flows->list[i];
 
 		(void)json_array_append_new(
-			list,
-			json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "local", f->local,
-				  "remote", f->remote, "sent_bytes", (json_int_t)f->tx_bytes,
-				  "retransmitted_bytes", (json_int_t)f->retransmitted_bytes,
-				  "busy_ns", (json_int_t)f->busy_ns, "receiver_limited_ns",
-				  (json_int_t)f->limited_ns, "rtt_ns", (json_int_t)f->rtt_ns,
-				  "sockets", (json_int_t)f->socket_cnt));
+			list, json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "local",
+					f->local, "remote", f->remote, "card", f->card,
+					"sent_bytes", (json_int_t)f->tx_bytes,
+					"retransmitted_bytes", (json_int_t)f->retransmitted_bytes,
+					"busy_ns", (json_int_t)f->busy_ns, "receiver_limited_ns",
+					(json_int_t)f->limited_ns, "rtt_ns", (json_int_t)f->rtt_ns,
+					"sockets", (json_int_t)f->socket_cnt));
 	}
 	return list;
 }

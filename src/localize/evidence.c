@@ -132,10 +132,10 @@ static void evidence_of_flow(struct draft *d)
 		return;
 	EVIDENCE(
 		d,
-		"%s sends to %s (%s to %s) at %.0f Mbit/s while data is on the way, for %.0f %% of the "
-		"window",
-		f->from_host, f->to_host, f->local, f->remote, MBIT_PER_SEC(f->bytes_per_sec),
-		100 * f->busy_frac);
+		"%s%s%s sends to %s (%s to %s) at %.0f Mbit/s while data is on the way, for %.0f %% of "
+		"the window",
+		f->card, f->card[0] != '\0' ? " of " : "", f->from_host, f->to_host, f->local,
+		f->remote, MBIT_PER_SEC(f->bytes_per_sec), 100 * f->busy_frac);
 	if (f->usual_cnt > 0)
 		EVIDENCE(
 			d,

@@ -895,22 +895,22 @@
 #define FABRIC_WAITED 0.3
 
 /*
- * FLOW_LEAST_BYTES: bytes of a window | docs/method.md, 20 | less is messages, at the rate of their
+ * FLOW_LEAST_BYTES: bytes of a window | docs/method.md, 25 | less is messages, at the rate of their
  * round trips
  */
 #define FLOW_LEAST_BYTES 1000000u
 
-/* FLOW_MUCH: share of the largest path's bytes | docs/method.md, 20 | paths that carry less are no peers */
+/* FLOW_MUCH: share of the largest path's bytes | docs/method.md, 25 | paths that carry less are no peers */
 #define FLOW_MUCH 0.25
 
 /* FLOW_MIN_PATHS: paths | of two that differ, neither is the odd one | fewer are not compared */
 #define FLOW_MIN_PATHS 3
 
-/* FLOW_FREE: quantile of rates | docs/method.md, 20 | what paths carry that nothing slows down */
+/* FLOW_FREE: quantile of rates | docs/method.md, 25 | what paths carry that nothing slows down */
 #define FLOW_FREE 0.75
 
 /*
- * FLOW_SLOWER: share of the usual rate | docs/method.md, 20 | paths between healthy hosts that shared
+ * FLOW_SLOWER: share of the usual rate | docs/method.md, 25 | paths between healthy hosts that shared
  * two CPUs differed by less
  */
 #define FLOW_SLOWER 0.6

@@ -42,7 +42,8 @@ static int copy_flow(const struct sidecar_flow *flow, struct fingerprint *fp, st
 				 .rtt_ns = (int64_t)flow->rtt_us * NSEC_PER_USEC,
 				 .socket_cnt = flow->socket_cnt };
 	ret->limited_ns = MIN(ret->limited_ns, ret->busy_ns);
-	return ret->local != NULL && ret->remote != NULL ? 0 : -ENOMEM;
+	ret->card = arena_strndup(&fp->arena, flow->card, strnlen(flow->card, sizeof(flow->card)));
+	return ret->local != NULL && ret->remote != NULL && ret->card != NULL ? 0 : -ENOMEM;
 }
 
 int hostflows_add(const struct sidecar_info *info, struct fingerprint *fp)

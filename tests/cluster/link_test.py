@@ -42,7 +42,7 @@ class LinkTest(ClusterTest):
         self.assertEqual((finding["ranks"], finding["hosts"]), (str(SLOW), f"gpu-{SLOW}"))
         self.assertGreater(finding["gain_pct"], 25)
         self.assertRegex(
-            "\n".join(finding["evidence"]), r"gpu-\d sends to gpu-\d .* at \d+ Mbit/s"
+            "\n".join(finding["evidence"]), r"eth0 of gpu-\d sends to gpu-\d .* at \d+ Mbit/s"
         )
 
 

@@ -437,12 +437,13 @@ static void code_stalls(struct codec *c, struct fingerprint *fp)
 /* What version 12 added. */
 static void code_flows(struct codec *c, struct fp_flows *flows)
 {
-	flows->list = code_array(c, flows->list, &flows->cnt, sizeof(*flows->list), 64);
+	flows->list = code_array(c, flows->list, &flows->cnt, sizeof(*flows->list), 72);
 	for (size_t i = 0; i < flows->cnt && c->error == 0; i++) {
 		struct fp_flow *flow = &flows->list[i];
 
 		code_text(c, &flow->local);
 		code_text(c, &flow->remote);
+		code_text(c, &flow->card);
 		code_u64(c, &flow->tx_bytes);
 		code_u64(c, &flow->retransmitted_bytes);
 		CODE_INT(c, flow->busy_ns, 0, INT64_MAX / 4, "a duration");

@@ -14,6 +14,7 @@
 
 struct fp_flow {
 	const char *local, *remote; /* addresses as text: "10.0.0.7", "fe80::1" */
+	const char *card;	    /* that has the local address: "eth0"; "": unknown */
 	uint64_t tx_bytes, retransmitted_bytes;
 	int64_t busy_ns, limited_ns; /* limited: of it, while the receiver had no room */
 	int64_t rtt_ns;

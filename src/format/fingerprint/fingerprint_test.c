@@ -146,9 +146,15 @@ static void fill_flows(struct fingerprint *fp)
 	flows->cnt = below(3);
 	flows->list = arena_calloc(&fp->arena, flows->cnt + 1, sizeof(*flows->list));
 	for (size_t i = 0; i < flows->cnt; i++)
-		flows->list[i] = (struct fp_flow){ some_text(fp), some_text(fp),     rnd(),
-						   rnd(),	  some_ns(),	     some_ns(),
-						   some_ns(),	  (uint32_t)below(9) };
+		flows->list[i] = (struct fp_flow){ .local = some_text(fp),
+						   .remote = some_text(fp),
+						   .card = some_text(fp),
+						   .tx_bytes = rnd(),
+						   .retransmitted_bytes = rnd(),
+						   .busy_ns = some_ns(),
+						   .limited_ns = some_ns(),
+						   .rtt_ns = some_ns(),
+						   .socket_cnt = (uint32_t)below(9) };
 	flows->rest_bytes = rnd();
 }
 

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "format/sidecar/sidecar_flow.h"
 #include "format/sidecar/sidecar_host.h"
 #include "format/sidecar/sidecar_thief.h"
 
@@ -115,5 +116,4 @@ _Static_assert(sizeof(struct sidecar_gc) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_iteration) == 16, "on disk");
 _Static_assert(sizeof(struct sidecar_rank) == 8, "on disk");
 _Static_assert(sizeof(struct sidecar_awaited) == 512, "on disk");
-_Static_assert(sizeof(struct sidecar_flow) == 72, "on disk");
 _Static_assert(sizeof(struct sidecar_header) == 120 + 16 * SIDECAR_SECTION_CNT, "on disk");

@@ -20,21 +20,6 @@ struct sidecar_socket {
 	uint64_t tx_bytes, rx_bytes;
 };
 
-/*
- * What the worker sent over TCP in the window from one address to another, by all its sockets
- * between the two. Addresses are of IPv6; those of IPv4 are mapped (::ffff:a.b.c.d). One record
- * without addresses sums up what was sent to more of them.
- */
-struct sidecar_flow {
-	unsigned char local[16], remote[16];
-	uint64_t tx_bytes;
-	uint64_t busy_ns;    /* with data on the way: the sum over the sockets */
-	uint64_t limited_ns; /* of it, while the receiver had no room */
-	uint64_t retransmitted_bytes;
-	uint32_t rtt_us; /* smoothed, the latest */
-	uint32_t socket_cnt;
-};
-
 enum sidecar_nic_flag {
 	SIDECAR_NIC_RDMA = 1, /* a port of /sys/class/infiniband */
 };

@@ -3,6 +3,9 @@
 
 #include "base/clock.h"
 
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -13,8 +16,8 @@ static uint64_t growth(uint64_t before, uint64_t after)
 	return after > before ? after - before : 0;
 }
 
-/* An address of IPv4 as IPv6 writes it. */
-static void write_address(uint8_t family, const uint32_t address[4], unsigned char ret[16])
+/* An address of IPv4 as IPv6 writes it. address: of 4 or 16 bytes. */
+static void write_address(int family, const void *address, unsigned char ret[16])
 {
 	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -64,6 +67,44 @@ void flows_add(struct flows *flows, const struct sockdiag_socket *before,
 	flow->rtt_us = now->rtt_us;
 	flow->socket_cnt += !*counted;
 	*counted = true;
+}
+
+/* False: no address of IP. */
+static bool address_of(const struct ifaddrs *of, unsigned char ret[16])
+{
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+
+	if (of->ifa_addr == NULL)
+		return false;
+	if (of->ifa_addr->sa_family == AF_INET) {
+		memcpy(&in, of->ifa_addr, sizeof(in));
+		write_address(AF_INET, &in.sin_addr, ret);
+	} else if (of->ifa_addr->sa_family == AF_INET6) {
+		memcpy(&in6, of->ifa_addr, sizeof(in6));
+		write_address(AF_INET6, &in6.sin6_addr, ret);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+void flows_name_cards(struct flows *flows)
+{
+	struct ifaddrs *all = NULL;
+	unsigned char address[16];
+
+	if (flows->list.cnt == 0 || getifaddrs(&all) != 0)
+		return;
+	for (const struct ifaddrs *of = all; of != NULL; of = of->ifa_next) {
+		if (!address_of(of, address))
+			continue;
+		vec_foreach(flow, &flows->list) {
+			if (memcmp(flow->local, address, sizeof(address)) == 0)
+				(void)snprintf(flow->card, sizeof(flow->card), "%s", of->ifa_name);
+		}
+	}
+	freeifaddrs(all);
 }
 
 void flows_done(struct flows *flows)

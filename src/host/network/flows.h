@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/vec.h"
-#include "format/sidecar/sidecar_host.h"
+#include "format/sidecar/sidecar_flow.h"
 #include "host/network/sockdiag.h"
 
 #define FLOWS_MAX 256u /* of a process; what is sent on others is counted */
@@ -25,4 +25,6 @@ struct flows {
  */
 void flows_add(struct flows *flows, const struct sockdiag_socket *before,
 	       const struct sockdiag_socket *now, bool *counted);
+/* Fills in which card has the local address of each. Costs a dump of the host's addresses. */
+void flows_name_cards(struct flows *flows);
 void flows_done(struct flows *flows);

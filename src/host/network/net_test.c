@@ -350,7 +350,7 @@ static void stop_pair(struct pair *pair)
 
 static void assert_counts(struct pair *pair, const struct peer *peer, uint64_t tx, uint64_t rx)
 {
-	const struct socket_owner *owner = sockets_borrow(&pair->sockets, (uint32_t)peer->pid);
+	const struct socket_owner *owner = sockets_find(&pair->sockets, (uint32_t)peer->pid);
 
 	assert_non_null(owner);
 	assert_int_equal(owner->tx_bytes, tx);
@@ -461,7 +461,7 @@ static void bytes_sent_before_a_process_is_followed_do_not_count(void **state)
 	send_bytes(&pair.client, &pair.server, 30);
 	assert_int_equal(look(&pair), 1);
 	assert_counts(&pair, &pair.client, 30, 0);
-	assert_null(sockets_borrow(&pair.sockets, (uint32_t)pair.server.pid));
+	assert_null(sockets_find(&pair.sockets, (uint32_t)pair.server.pid));
 	stop_pair(&pair);
 }
 

@@ -226,7 +226,7 @@ int sockets_follow(struct sockets *sockets, uint32_t pid)
 {
 	int ret;
 
-	if (sockets_borrow(sockets, pid) != NULL)
+	if (sockets_find(sockets, pid) != NULL)
 		return 0;
 	ret = vec_push(&sockets->owners, (struct socket_owner){ .pid = pid });
 	if (ret < 0)
@@ -341,7 +341,7 @@ int sockets_look(struct sockets *sockets, int64_t now_ns, int64_t (*cost_clock)(
 	return 1;
 }
 
-const struct socket_owner *sockets_borrow(const struct sockets *sockets, uint32_t pid)
+struct socket_owner *sockets_find(struct sockets *sockets, uint32_t pid)
 {
 	vec_foreach(owner, &sockets->owners) {
 		if (owner->pid == pid)

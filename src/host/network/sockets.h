@@ -73,7 +73,7 @@ _must_check_ int sockets_follow(struct sockets *sockets, uint32_t pid);
 int sockets_look(struct sockets *sockets, int64_t now_ns, int64_t (*cost_clock)(void));
 
 /* Counters of a followed process as of the last look; NULL when it isn't followed. */
-const struct socket_owner *sockets_borrow(const struct sockets *sockets, uint32_t pid);
+struct socket_owner *sockets_find(struct sockets *sockets, uint32_t pid);
 
 /* Why there are no counters, for a person; "" while there are. */
 const char *sockets_why(const struct sockets *sockets);

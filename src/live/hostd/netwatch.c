@@ -44,7 +44,7 @@ static int look_sockets(struct sockets *sockets, const struct netwatch_worker *w
 	if (ret < 0 || sockets_look(sockets, clock(), thread_cpu_ns) != 1)
 		return ret; /* netwatch_finish() reports that sockets cannot be listed */
 	for (size_t i = 0; i < cnt && ret == 0; i++) {
-		const struct socket_owner *owner = sockets_borrow(sockets, workers[i].pid);
+		const struct socket_owner *owner = sockets_find(sockets, workers[i].pid);
 		struct sidecar_socket sample = { sockets->look_ns, owner->tx_bytes,
 						 owner->rx_bytes };
 
@@ -82,12 +82,13 @@ int netwatch_look(struct netwatch *watch, const struct netwatch_worker *workers,
 	return ret == 0 ? look_host(watch, workers, cnt, clock) : ret;
 }
 
-static int add_flows(const struct sockets *sockets, uint32_t pid, struct sidecar *side)
+static int add_flows(struct sockets *sockets, uint32_t pid, struct sidecar *side)
 {
-	const struct socket_owner *owner = sockets_borrow(sockets, pid);
+	struct socket_owner *owner = sockets_find(sockets, pid);
 
 	if (owner == NULL)
 		return 0;
+	flows_name_cards(&owner->flows);
 	vec_foreach(flow, &owner->flows.list) {
 		int ret = vec_push(&side->flows, *flow);
 

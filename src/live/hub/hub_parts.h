@@ -55,8 +55,7 @@ struct hub {
 	VEC(struct wire_state) workers; /* one that ended stays until its rank connects again */
 	VEC(struct wire_where) wheres;	/* of the latest hang, by worker */
 	VEC(uint64_t) askers;		/* clients of hostd that wait for a report */
-	int64_t asked_window_ns;	/* of a profile that they wait for and that has not begun */
-	int64_t asked_until_ns;		/* it is given up then; 0: none */
+	int64_t asked_window_ns, asked_until_ns; /* a request that has not begun; until 0: none */
 	struct jobwatch watch;
 	struct overhead overhead;
 	struct own_cpu own; /* of this host's threads; the latest from hostd */
@@ -80,11 +79,10 @@ struct hub {
 	uint64_t hang_step;	      /* after the latest hang report; 0: none */
 	int64_t hang_ns, hang_due_ns; /* of that report; the next one waits so long for stacks; 0 */
 	char shown[64];		      /* the job's state as last logged */
-	int64_t first_tick_ns;	      /* 0: none yet */
 	bool advised, part_logged;    /* lines said: no iteration was seen; only some ranks are */
 	struct last_report last;
-	struct keeper *keeper; /* NULL: nothing is kept */
-	int64_t keep_ns;       /* not before: the next state for it */
+	struct keeper *keeper;		/* NULL: nothing is kept */
+	int64_t keep_ns, first_tick_ns; /* not before: the next state for it; 0: none yet */
 };
 
 void hub_take_state(void *arg, const struct bus_message *message); /* struct wire_state */
@@ -112,7 +110,6 @@ struct profile_wish {
 };
 
 int hub_start_profile(struct hub *hub, const struct profile_wish *wish, int64_t now_ns);
-
 void hub_take_answer(void *arg, const struct bus_message *message); /* struct wire_answer */
 
 /* The worker can no longer export a trace; one that has exported it stays in the profile. */

@@ -110,6 +110,7 @@ static void describe(struct flows *f, const struct path *slow, struct flow_facts
 		.to_host = f->job->workers[slow->to].fp->host,
 		.local = slow->flow->local,
 		.remote = slow->flow->remote,
+		.card = slow->flow->card,
 		.bytes_per_sec = slow->rate * (double)NSEC_PER_SEC,
 		.before_bytes_per_sec = slow->before * (double)NSEC_PER_SEC,
 		.busy_frac = fmin(1, slow->busy_ns * w->iterations / (double)w->fp->window_ns),

@@ -33,6 +33,7 @@ static struct fp_flow *send_to(struct test_job *job, size_t from, size_t to, dou
 
 	*flow = (struct fp_flow){ .local = arena_printf(&fp->arena, "10.0.0.%zu", from),
 				  .remote = arena_printf(&fp->arena, "10.0.0.%zu", to),
+				  .card = "eth1",
 				  .tx_bytes = SENT,
 				  .busy_ns = (int64_t)(SENT / (BYTES_PER_MS * rate_frac) * 1e6),
 				  .rtt_ns = NSEC_PER_MSEC,
@@ -85,8 +86,10 @@ static void the_host_that_slow_paths_share_has_the_slow_link(void **state)
 	assert_int_equal(report.finding_cnt, 1);
 	/* 800 ms on the slow path, 267 ms at the usual rate, in ten iterations. */
 	assert_float_equal(report.findings[0].gain_ms_per_iteration, 53.3, 0.1);
-	assert_true(says(&report, "10.0.0.1 to 10.0.0.2) at 100 Mbit/s") ||
-		    says(&report, "10.0.0.2 to 10.0.0.3) at 100 Mbit/s"));
+	assert_true(says(&report,
+			 "eth1 of host-1 sends to host-2 (10.0.0.1 to 10.0.0.2) at 100 Mbit/s") ||
+		    says(&report,
+			 "eth1 of host-2 sends to host-3 (10.0.0.2 to 10.0.0.3) at 100 Mbit/s"));
 	assert_true(says(&report, "the other 2 paths between hosts carry 300 Mbit/s"));
 	report_done(&report);
 }

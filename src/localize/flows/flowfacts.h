@@ -7,14 +7,14 @@
 #include <stddef.h>
 
 struct flow_facts {
-	size_t slow_cnt; /* paths that the accused link slows down; the slowest of them: */
-	const char *from_host, *to_host, *local,
-		*remote;	     /* addresses; borrowed from fingerprints */
+	size_t slow_cnt; /* paths that the accused link slows down */
+	/* The slowest of them: hosts, addresses, the card of the sender ("" unknown). Borrowed. */
+	const char *from_host, *to_host, *local, *remote, *card;
 	double bytes_per_sec;	     /* while data is on the way */
 	double busy_frac;	     /* of the window: data is on the way */
 	double before_bytes_per_sec; /* in the job's own past; 0 unknown */
 	double retransmitted_frac;   /* of its bytes */
-	size_t usual_cnt;	     /* paths between other hosts, 0: none to compare with */
+	size_t usual_cnt;	     /* paths that are not slow, 0: none to compare with */
 	double usual_bytes_per_sec, usual_busy_frac; /* of these */
 	bool either_end; /* the path alone is known, not which of its hosts */
 };

@@ -16,7 +16,6 @@
 #include "localize/witness/usesign.h"
 
 enum witness { WITNESS_BLAME, WITNESS_DIFFERENCE, WITNESS_EXPECTATION, WITNESS_PAST, WITNESS_USE };
-
 struct accusation {
 	enum witness witness;
 	const uint32_t *workers; /* indices, ascending */
@@ -63,8 +62,7 @@ struct accuse_options {
 	double min_gain_frac; /* of an iteration */
 	/* An expectation that all exceed alike is no event: it needs this much to be a finding. */
 	double min_common_frac;
-	/* Every worker of the job was analyzed. Else the late worker may be an absent one,
-	 * and a long collective may be nothing but waiting for it. */
+	/* Every worker was analyzed. Else an absent one may be late, or waited for. */
 	bool all_present;
 	/* Live: how much slower the job became, per iteration; 0 when unknown. What is long
 	 * everywhere but explains little of it was there before. */
@@ -81,8 +79,8 @@ struct accuse_options {
 typedef VEC(struct accusation) accusations;
 
 /*
- * By function: whether an accused fault strikes there at random. Time lost there is due to neither
- * the worker nor the place. NULL: none does. Borrowed.
+ * By function: whether an accused fault strikes there at random: its time is due to neither the
+ * worker nor the place. NULL: none does. Borrowed.
  */
 static inline const bool *accusations_strikes(const accusations *list)
 {
@@ -94,8 +92,8 @@ static inline const bool *accusations_strikes(const accusations *list)
 }
 
 /*
- * In the order in which localize() calls them; by_difference calls by_link. Each appends to out (by_pauses
- * and by_split also change what is there), arrays in arena, and returns 0 or -ENOMEM.
+ * In the order of their calls. Each appends to out (by_pauses and by_split also change what is
+ * there), arrays in arena, and returns 0 or -ENOMEM.
  */
 _must_check_ int accuse_by_blame(const struct job *job, const struct blame *blame,
 				 const struct accuse_options *options, struct arena *arena,
