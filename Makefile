@@ -5,7 +5,7 @@ OUT ?= out/demo-$(FAULT)
 PYTHON = .venv/bin/python
 export OMP_NUM_THREADS = 1
 
-.PHONY: all test demo demo-cluster asan tsan bench fuzz fmt check clean help
+.PHONY: all test demo demo-cluster chaos asan tsan bench fuzz fmt check clean help
 
 all: ## build the program and its libraries into build/
 	@tools/bootstrap build
@@ -22,6 +22,10 @@ demo: all ## a 4-rank training job in which FAULT happens (io cpu gc lock noise 
 demo-cluster: all ## a job on three hosts (network namespaces, else loopback) in which FAULT happens (sleep hang crash none)
 	@tools/bootstrap demo cluster
 	@$(PYTHON) tools/demo-cluster $(or $(CLUSTER_FAULT),sleep)
+
+chaos: all ## trouble at CHAOS_POINTS random moments of profiles over three hosts (200 of each kind)
+	@tools/bootstrap demo cluster
+	@cd tests/chaos && PERFTRACKER_CHAOS_POINTS=$(or $(CHAOS_POINTS),200) python3 -m unittest -v chaos_test
 
 asan: ## unit tests with AddressSanitizer and UBSan
 	@tools/bootstrap build && tools/build build-asan && meson test -C build-asan

@@ -246,7 +246,8 @@ class Worker:
 def run_life(options: argparse.Namespace, words: list[str]) -> bool:
     """Returns whether all ranks ended well; those of a job with restarts end together."""
     children, well = set(), True
-    for rank in range(options.world):
+    for local in range(options.ranks or options.world):
+        rank = options.first + local
         pid = os.fork()
         if pid == 0:
             Worker(rank, options, words[rank] if rank < len(words) else "obey").run()
@@ -265,6 +266,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pids", help="file that gets a line with the pid of each rank")
     parser.add_argument("--world", type=int, default=2)
+    parser.add_argument("--first", type=int, default=0, help="rank of this host's first one")
+    parser.add_argument("--ranks", type=int, default=0, help="of this host; 0: all")
     parser.add_argument("--iterations", type=int, default=200)
     parser.add_argument("--until", default="", metavar="FILE", help="goes on until it is there")
     parser.add_argument("--ms", type=float, default=20)
