@@ -23,7 +23,7 @@
 
 /*
  * What follows key in the text of a datagram of MSG_STATUS, "" without it:
- * "S lost=0 slow_since=650 best_ns=9800000 learned=40 iteration=loader, optimizer 1".
+ * "S lost=0 slow_since=650 best_ns=9800000 learned=40 host=gpu-0 iteration=loader, optimizer 1".
  */
 static const char *value_of(const struct message *line, const char *key)
 {
@@ -97,16 +97,41 @@ static void print_iterations(const message_vec *lines)
 	}
 }
 
+/* A name that another host gave itself: without what would end a string of JSON. */
+static const char *host_of(const struct message *line, char ret[64])
+{
+	const char *host = value_of(line, " host=");
+
+	(void)snprintf(ret, 64, "%.*s", (int)strcspn(host, " \"\\"), host);
+	return ret;
+}
+
+static bool has_hosts(const message_vec *lines)
+{
+	char first[64], other[64];
+
+	vec_foreach(line, lines) {
+		if (strcmp(host_of(&lines->data[0], first), host_of(line, other)) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* The host where there are several. */
 static void print_text(const message_vec *lines, const struct report_overhead *overhead)
 {
-	(void)printf("%5s %8s %-10s %10s %10s %10s %8s\n", "rank", "pid", "state", "step", "now ms",
-		     "best ms", "ago s");
+	bool hosts = has_hosts(lines);
+	char host[64];
+
+	(void)printf("%5s %8s %-10s %10s %10s %10s %8s%s\n", "rank", "pid", "state", "step",
+		     "now ms", "best ms", "ago s", hosts ? "  host" : "");
 	vec_foreach(line, lines)
-		(void)printf("%5d %8u %-10s %10" PRIu64 " %10.1f %10.1f %8.1f\n", line->rank,
+		(void)printf("%5d %8u %-10s %10" PRIu64 " %10.1f %10.1f %8.1f%s%s\n", line->rank,
 			     line->pid, phase_name(line->status), line->step,
 			     (double)line->window_ns / NSEC_PER_MSEC,
 			     (double)line->stall_ns / NSEC_PER_MSEC,
-			     (double)(clock_mono_ns() - line->mono_ns) / NSEC_PER_SEC);
+			     (double)(clock_mono_ns() - line->mono_ns) / NSEC_PER_SEC,
+			     hosts ? "  " : "", hosts ? host_of(line, host) : "");
 	print_iterations(lines);
 	print_slowdown(lines);
 	status_overhead_lines(overhead);
@@ -116,22 +141,23 @@ static int print_json(const message_vec *lines, const struct report_overhead *ov
 		      const job_about_vec *jobs)
 {
 	const char *comma = "";
+	char host[64];
 	int ret;
 
 	(void)printf("{\"schema\":\"perftracker.status.v1\",\"jobs\":");
 	ret = status_jobs_json(jobs, stdout);
 	(void)printf(",\n\"workers\":[");
 	vec_foreach(line, lines) {
-		(void)printf("%s\n {\"rank\":%d,\"pid\":%u,\"state\":\"%s\",\"step\":%" PRIu64
-			     ",\"iterations\":%" PRIu64
-			     ",\"iteration_ms\":%.3f,\"baseline_ms\":%.3f"
-			     ",\"slow_since_step\":%" PRIu64 ",\"iteration\":\"%s\""
-			     ",\"silent_ms\":%.1f}",
-			     comma, line->rank, line->pid, phase_name(line->status), line->step,
-			     line->order_id, (double)line->window_ns / NSEC_PER_MSEC,
-			     (double)line->stall_ns / NSEC_PER_MSEC, slow_since(line),
-			     value_of(line, " iteration="),
-			     (double)(clock_mono_ns() - line->mono_ns) / NSEC_PER_MSEC);
+		(void)printf(
+			"%s\n {\"rank\":%d,\"host\":\"%s\",\"pid\":%u,\"state\":\"%s\",\"step\":%" PRIu64
+			",\"iterations\":%" PRIu64 ",\"iteration_ms\":%.3f,\"baseline_ms\":%.3f"
+			",\"slow_since_step\":%" PRIu64 ",\"iteration\":\"%s\""
+			",\"silent_ms\":%.1f}",
+			comma, line->rank, host_of(line, host), line->pid, phase_name(line->status),
+			line->step, line->order_id, (double)line->window_ns / NSEC_PER_MSEC,
+			(double)line->stall_ns / NSEC_PER_MSEC, slow_since(line),
+			value_of(line, " iteration="),
+			(double)(clock_mono_ns() - line->mono_ns) / NSEC_PER_MSEC);
 		comma = ",";
 	}
 	(void)printf("\n],\n\"overhead\":");
@@ -140,25 +166,36 @@ static int print_json(const message_vec *lines, const struct report_overhead *ov
 	return ret;
 }
 
-/* The last answer has pid 0 and the overhead in its text. */
-static int collect(const char *socket, message_vec *ret, struct report_overhead *ret_overhead,
-		   struct err *err)
+/* One part of the list. The last answer has pid 0 and the overhead in its text. */
+static int collect_from(const char *socket, uint64_t from, message_vec *ret, struct message *last,
+			struct err *err)
 {
-	struct message line;
-	int fd = ask_open(socket, MSG_STATUS, 0, err), r;
+	int fd = ask_open(socket, MSG_STATUS, from, err), r;
 
 	if (fd < 0)
 		return fd;
-	while ((r = ask_next(fd, TIMEOUT_MS, &line, err)) == 0 && line.pid != 0) {
-		r = vec_push(ret, line);
+	while ((r = ask_next(fd, TIMEOUT_MS, last, err)) == 0 && last->pid != 0) {
+		r = vec_push(ret, *last);
 		if (r < 0) {
 			(void)err_set(err, ENOMEM, "out of memory");
 			break;
 		}
 	}
 	(void)close(fd);
+	return r;
+}
+
+static int collect(const char *socket, message_vec *ret, struct report_overhead *ret_overhead,
+		   struct err *err)
+{
+	struct message last = { .step = 0 };
+	int r;
+
+	do
+		r = collect_from(socket, last.step, ret, &last, err);
+	while (r == 0 && last.step != 0);
 	if (r == 0)
-		costtext_read(line.text, ret_overhead);
+		costtext_read(last.text, ret_overhead);
 	return r;
 }
 
@@ -272,7 +309,8 @@ const struct command cmd_status = {
 		"Lists the user's jobs that `perftracker run` watches on this host. Of one job, the only "
 		"one or that of --job: its folder, its latest report, and a line for each training "
 		"process: its rank, its state, its step, its iteration time now and at its best, and the time "
-		"since its last sign of life. Of a slow job a line says since which step. The last "
+		"since its last sign of life. On the first host of a job over several hosts these are the "
+		"ranks of all hosts. Of a slow job a line says since which step. The last "
 		"lines show what PerfTracker itself costs: the CPU time of its threads, its effect "
 		"on iterations with a 95 % interval, and what is not recorded because it cost too "
 		"much.\n",

@@ -23,6 +23,11 @@ class HostsTest(ClusterTest):
     def test_a_slow_rank_of_another_host_is_named_in_the_one_report(self) -> None:
         self.start()
         self.await_steps()
+        asked = self.ask("status", "--job", str(self.folder / "out0"), "--format", "json")
+        workers = json.loads(asked.stdout)["workers"]
+        self.assertEqual(
+            [(w["rank"], w["host"]) for w in workers], [(i, f"gpu-{i}") for i in range(HOSTS)]
+        )
         self.begin_fault("sleep.2")
         self.until("a finding", lambda: self.report().get("verdict") == "abnormal")
         self.end_job()

@@ -31,7 +31,8 @@ enum message_type {
 			     * ends the program, "": none */
 	MSG_REQUEST,	    /* `perftracker profile`: asks for a profile now */
 	MSG_REPLY,  /* daemon's answer to MSG_REQUEST; `status` 0 or errno, `text`: a message */
-	MSG_STATUS, /* `perftracker status`: asks for one line of state */
+	MSG_STATUS, /* `perftracker status`: asks for a line of state of each worker, from
+		      * number `window_ns` on; `step` of the last answer: the next number, 0: all */
 	MSG_FLIGHT, /* `perftracker timeline`: asks for the flight recorders as files; the answer
 		      * is a MSG_REPLY with the directory in `text` */
 	MSG_JOB,    /* `perftracker status`: asks about the job; a MSG_REPLY per "key=value" in

@@ -30,7 +30,7 @@ static int64_t time_in(int64_t time_ns, const struct convert_from *from)
 static bool worker_in(uint32_t worker, const struct convert_from *from, uint32_t *ret)
 {
 	*ret = from->worker_base + worker;
-	return worker < CONVERT_WORKERS_MAX;
+	return worker < WIRE_OWN_WORKERS;
 }
 
 void convert_state_out(const struct wire_state *state, Cluster__State *ret)

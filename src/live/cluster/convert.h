@@ -18,9 +18,6 @@ struct convert_from {
 	uint32_t worker_base; /* added to ids of workers */
 };
 
-/* Ids of one host's workers are below this. */
-#define CONVERT_WORKERS_MAX (1u << 20)
-
 void convert_state_out(const struct wire_state *state, Cluster__State *ret);
 bool convert_state_in(const Cluster__State *state, const struct convert_from *from,
 		      struct wire_state *ret);

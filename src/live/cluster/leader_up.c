@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define HOSTS_MAX 4095u /* slots above CONVERT_WORKERS_MAX in a worker's id */
+#define HOSTS_MAX 4095u /* slots above WIRE_OWN_WORKERS in a worker's id */
 #define ASKS_MAX 64u
 #define ACK_EVERY_NS (5 * NSEC_PER_SEC)
 #define SECOND_NS (3 * NSEC_PER_SEC) /* two daemons with one id speak within this time */

@@ -47,7 +47,7 @@ struct convert_from remote_from(const struct remote *remote)
 {
 	return (struct convert_from){ .host = remote->host,
 				      .offset_ns = remote->offset_ns,
-				      .worker_base = remote->slot * CONVERT_WORKERS_MAX };
+				      .worker_base = remote->slot * WIRE_OWN_WORKERS };
 }
 
 int remote_keep_state(struct remote *remote, const struct wire_state *state)

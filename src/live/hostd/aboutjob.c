@@ -2,13 +2,17 @@
 #include "live/hostd/aboutjob.h"
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "live/hostd/hostd_parts.h"
 #include "live/hub/jobstate.h"
+#include "live/overhead/costtext.h"
 #include "model/report.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+#define STATUS_LINES 64u /* of one answer */
 
 static void say(struct client *asker, const char *fmt, ...) _printf_(2, 3);
 
@@ -37,6 +41,10 @@ static void say_state(struct client *asker)
 			continue;
 		worker_state(&(*client)->worker, clock_mono_ns(), &state);
 		error = vec_push(&states, state);
+	}
+	vec_foreach(other, &asker->hostd->about.others.states) {
+		if (error == 0)
+			error = vec_push(&states, *other);
 	}
 	jobstate_pace(states.data, states.cnt, &pace);
 	if (error == 0) {
@@ -69,4 +77,63 @@ void hostd_answer_job(struct client *asker)
 		    about->report.number);
 	}
 	say(asker, "%s", "");
+}
+
+/* The last datagram has pid 0; its text is PerfTracker's own cost, its step where the list goes on. */
+static void end_status(struct client *asker, uint64_t next)
+{
+	const struct hostd *hostd = asker->hostd;
+	struct message last = { .status = 0, .step = next };
+	struct report_overhead overhead;
+	struct str text = { 0 };
+
+	costtext_of(&hostd->overhead, &hostd->own.cpu, false, &overhead);
+	costtext_write(&overhead, &text);
+	(void)snprintf(last.text, sizeof(last.text), "%s", str_borrow(&text));
+	str_done(&text);
+	(void)hostd_reply(asker, &last);
+}
+
+static int reply_state(struct client *asker, const struct wire_state *state)
+{
+	struct message line = { .pid = state->pid,
+				.tid = state->tid,
+				.rank = state->rank,
+				.world_size = state->world_size,
+				.status = (int32_t)state->phase,
+				.order_id = state->iterations,
+				.step = state->step,
+				.window_ns = (uint64_t)state->iteration_ns,
+				.stall_ns = (uint64_t)state->baseline_ns,
+				.mono_ns = state->last_ns };
+
+	(void)snprintf(line.text, sizeof(line.text),
+		       "%c lost=%" PRIu64 " slow_since=%" PRIu64 " best_ns=%" PRId64
+		       " learned=%" PRIu64 " host=%.63s iteration=%s",
+		       state->process, state->lost, state->slow_since_step, state->best_ns,
+		       state->learned_step, state->host, state->sequence);
+	return hostd_reply(asker, &line);
+}
+
+void hostd_answer_status(struct client *asker, uint64_t from)
+{
+	struct hostd *hostd = asker->hostd;
+	uint64_t at = 0, end = from + STATUS_LINES;
+
+	vec_foreach(client, &hostd->clients) {
+		struct wire_state state;
+
+		if (!(*client)->is_worker || at++ < from || at > end)
+			continue;
+		worker_state(&(*client)->worker, clock_mono_ns(), &state);
+		if (reply_state(asker, &state) < 0)
+			return; /* its socket is full: the client notices that the last one is missing */
+	}
+	vec_foreach(state, &hostd->about.others.states) {
+		if (at++ < from || at > end)
+			continue;
+		if (reply_state(asker, state) < 0)
+			return;
+	}
+	end_status(asker, at > end ? end : 0);
 }

@@ -182,6 +182,15 @@ static void take_report(void *arg, const struct bus_message *message)
 	hostd_forget_silence(hostd);
 }
 
+/* What hostd itself publishes comes back, too. */
+static void take_state(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+
+	if (message->len == sizeof(struct wire_state))
+		otherhosts_take(&hostd->about.others, message->data);
+}
+
 int hostd_subscribe(struct hostd *hostd)
 {
 	static const struct {
@@ -191,7 +200,7 @@ int hostd_subscribe(struct hostd *hostd)
 		{ SUBJECT_ORDER, take_order },	 { SUBJECT_REPLY, take_reply },
 		{ SUBJECT_SLICES, take_slices }, { SUBJECT_COST, take_cost },
 		{ SUBJECT_REPORT, take_report }, { SUBJECT_PROFILE, hostd_take_profile },
-		{ SUBJECT_ACCEPT, take_accept },
+		{ SUBJECT_ACCEPT, take_accept }, { SUBJECT_STATE, take_state },
 	};
 	int ret = 0;
 

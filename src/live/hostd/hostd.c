@@ -7,7 +7,6 @@
 #include "live/hostd/hostd_parts.h"
 #include "live/hostd/record.h"
 #include "live/link/wire_request.h"
-#include "live/overhead/costtext.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -176,54 +175,6 @@ static void answer_flight(struct client *asker)
 	(void)hostd_reply(asker, &answer);
 }
 
-/* The last datagram has pid 0; its text is PerfTracker's own cost. */
-static void end_status(struct client *asker)
-{
-	const struct hostd *hostd = asker->hostd;
-	struct message last = { .status = 0 };
-	struct report_overhead overhead;
-	struct str text = { 0 };
-
-	costtext_of(&hostd->overhead, &hostd->own.cpu, false, &overhead);
-	costtext_write(&overhead, &text);
-	(void)snprintf(last.text, sizeof(last.text), "%s", str_borrow(&text));
-	str_done(&text);
-	(void)hostd_reply(asker, &last);
-}
-
-/* Sends one datagram per worker, then the last one. */
-static void answer_status(struct client *asker)
-{
-	struct hostd *hostd = asker->hostd;
-
-	vec_foreach(client, &hostd->clients) {
-		struct wire_state state;
-		struct message line;
-
-		if (!(*client)->is_worker)
-			continue;
-		worker_state(&(*client)->worker, clock_mono_ns(), &state);
-		line = (struct message){ .pid = state.pid,
-					 .tid = state.tid,
-					 .rank = state.rank,
-					 .world_size = state.world_size,
-					 .status = (int32_t)state.phase,
-					 .order_id = state.iterations,
-					 .step = state.step,
-					 .window_ns = (uint64_t)state.iteration_ns,
-					 .stall_ns = (uint64_t)state.baseline_ns,
-					 .mono_ns = state.last_ns };
-		(void)snprintf(line.text, sizeof(line.text),
-			       "%c lost=%" PRIu64 " slow_since=%" PRIu64 " best_ns=%" PRId64
-			       " learned=%" PRIu64 " iteration=%s",
-			       state.process, state.lost, state.slow_since_step, state.best_ns,
-			       state.learned_step, state.sequence);
-		if (hostd_reply(asker, &line) < 0)
-			break; /* its socket is full: the client notices that one is missing */
-	}
-	end_status(asker);
-}
-
 static void take_request(struct client *client, const struct message *message,
 			 enum wire_ask_kind kind)
 {
@@ -256,7 +207,7 @@ static void dispatch(struct client *client, const struct message *message, int f
 	if (message->type == MSG_HELLO) {
 		take_hello(client, message, fd);
 	} else if (message->type == MSG_STATUS) {
-		answer_status(client);
+		hostd_answer_status(client, message->window_ns);
 	} else if (message->type == MSG_JOB) {
 		hostd_answer_job(client);
 	} else if (message->type == MSG_FLIGHT) {
@@ -497,6 +448,7 @@ static void free_hostd(struct hostd *hostd)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(hostd->subs); i++)
 		hostd->subs[i] = bus_unsub(hostd->setup.bus, hostd->subs[i]);
+	otherhosts_done(&hostd->about.others);
 	pool_close(hostd->pool);
 	contenders_close(&hostd->contenders);
 	netwatch_close(&hostd->netwatch);

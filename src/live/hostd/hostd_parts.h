@@ -49,7 +49,7 @@ struct hostd {
 	VEC(struct exitwatch *) exits;
 	uint64_t next_client;
 	struct pool *pool;
-	struct bus_sub *subs[7];
+	struct bus_sub *subs[8];
 	struct wire_overhead overhead; /* the latest from the hub */
 	struct own_costs own;
 	struct contenders contenders;
@@ -64,7 +64,7 @@ struct hostd {
 	int64_t hub_heard_ns;		  /* time of the latest wire_profile or window begin */
 	uint64_t hub_epoch, hub_sequence; /* of the latest wire_profile */
 	uint64_t order_id;		  /* the latest; 0: none, or it is canceled */
-	struct about_job about;		  /* for MSG_JOB */
+	struct about_job about;		  /* for MSG_JOB and MSG_STATUS */
 	bool closing;
 	int64_t drained_ns;
 	int open_handles;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages between hostd and hub over the bus. Fields have fixed widths, so that the same bytes can
- * be sent to another machine; the subject implies the type. wire_*.h have other types.
+ * Messages between hostd and hub over the bus of a process; the subject implies the type. wire_*.h
+ * have other types, cluster.proto those between hosts.
  *
  *   pt.v1.state.HOST       struct wire_state       hostd: one worker, at most 10 times a second
  *   pt.v1.answer.HOST      struct wire_answer      hostd: how a worker met an order
@@ -24,6 +24,7 @@
 
 #define WIRE_TEXT 512u
 #define WIRE_RAISED 40u
+#define WIRE_OWN_WORKERS (1u << 20) /* greater ids: workers of other hosts, from a leader */
 
 #define SUBJECT_STATE "pt.v1.state.local"
 #define SUBJECT_ANSWER "pt.v1.answer.local"
@@ -38,7 +39,6 @@
 #define SUBJECT_COST "pt.v1.cost.local"
 #define SUBJECT_OWN "pt.v1.own.local"
 #define SUBJECT_REPORT "pt.v1.report.local"
-
 enum wire_phase {
 	PHASE_LEARNING, /* the iteration sequence isn't known yet */
 	PHASE_STEADY,
