@@ -30,6 +30,15 @@ class HostsTest(ClusterTest):
         )
         self.begin_fault("sleep.2")
         self.until("a finding", lambda: self.report().get("verdict") == "abnormal")
+        drawn = self.ask("timeline", "-o", str(self.folder / "all.json"), str(self.folder / "out0"))
+        self.assertEqual(drawn.returncode, 0, drawn.stderr)
+        names = {
+            event["args"]["name"]
+            for event in json.loads((self.folder / "all.json").read_text())["traceEvents"]
+            if event["name"] == "process_name"
+        }
+        for rank in range(HOSTS):
+            self.assertTrue(any(f"rank {rank}" in name for name in names), names)
         self.end_job()
         report = self.report()
         self.assertEqual(report["coverage"]["workers_analyzed"], HOSTS)
@@ -37,7 +46,7 @@ class HostsTest(ClusterTest):
         self.assertEqual(finding["ranks"], "2", self.log(0))
         self.assertIn("query_inventory", finding["function"]["name"])
         self.assertEqual(finding["hosts"], "gpu-2")
-        self.assertEqual(len(report["findings"]), 1)
+        self.assertEqual(len(report["findings"]), 1, report["findings"])
         self.assertNotIn("event=insecure", self.log(0))
         for host in (1, 2):
             self.assertFalse((self.folder / f"out{host}/member-{host}/report.json").exists())

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TIMEOUT_MS 5000
+#define TIMEOUT_MS 30000 /* recorders of other hosts come over the network */
 
 /* Whether folder is out_dir or lies in it. */
 static bool is_inside(const char *folder, const char *out_dir)

@@ -3,9 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "live/cluster/cluster.h"
-#include "live/cluster/convert.h"
-#include "live/cluster/outbox.h"
+#include "live/cluster/follower_parts.h"
 #include "live/cluster/subject.h"
 
 #include <errno.h>
@@ -22,34 +20,6 @@
 
 /* Orders of the leader have other numbers here than those of this host's own hub. */
 #define ORDERS_APART UINT64_C(1000000)
-
-struct known {
-	struct wire_state state;
-	bool changed;
-};
-
-/* The latest of what the leader wants, by which repetitions are known. */
-struct heard {
-	uint64_t order, slices, slice_cnt, report, accepted_step;
-	uint32_t backoff;
-};
-
-struct follower {
-	struct cluster_setup setup;
-	char subject[BUS_SUBJECT_MAX];
-	struct bus_sub *subs[6], *net_subs[2];
-	VEC(struct known) workers;
-	struct outbox outbox;
-	uint64_t boot, epoch, sequence; /* sequence: of struct wire_profile here */
-	uint64_t orders_base;
-	struct heard heard;
-	int64_t now_ns;		   /* of the latest tick */
-	int64_t heard_ns, beat_ns; /* the leader's latest message; this host's next one */
-	unsigned beats;
-	bool led, urgent, end_added, leader_ended;
-	char leader[64], out[512];
-	struct cluster_stats stats;
-};
 
 /* --- from this host's bus --- */
 
@@ -90,47 +60,11 @@ static int32_t rank_of(const struct follower *f, uint32_t worker)
 	return -1;
 }
 
-static int add_piece(struct follower *f, const struct wire_answer *answer, const char *data,
-		     size_t size, size_t offset)
-{
-	size_t len = MIN(size - offset, CLUSTER_PIECE_MAX);
-	struct item *item = outbox_add(&f->outbox, ITEM_PIECE, len);
-
-	if (item == NULL)
-		return -ENOMEM;
-	item->piece = (struct item_piece){ .worker = answer->worker,
-					   .rank = rank_of(f, answer->worker),
-					   .order = answer->order_id,
-					   .size = size,
-					   .offset = offset,
-					   .len = len };
-	memcpy(item->data, data + offset, len);
-	return 0;
-}
-
-/* The pieces of the answer's fingerprint. Returns 0, or -errno with a line in err. */
-static int add_file(struct follower *f, const struct wire_answer *answer, struct err *err)
-{
-	_cleanup_free_ char *data = NULL;
-	size_t size = 0;
-	int fd = open(answer->text, O_RDONLY | O_CLOEXEC);
-	int ret = fd < 0 ? err_set(err, errno, "%s: %s", answer->text, strerror(errno))
-			 : file_read_whole(answer->text, fd, CLUSTER_FILE_MAX, &data, &size, err);
-
-	if (fd >= 0)
-		(void)close(fd);
-	for (size_t at = 0; ret == 0 && at < size; at += CLUSTER_PIECE_MAX) {
-		ret = add_piece(f, answer, data, size, at);
-		if (ret < 0)
-			(void)err_set(err, -ret, "too much waits for the hub");
-	}
-	return ret;
-}
-
 static void take_answer(void *arg, const struct bus_message *message)
 {
 	struct follower *f = arg;
 	struct wire_answer answer;
+	struct item_piece piece;
 	struct item *item;
 	struct err err = { "" };
 
@@ -141,7 +75,10 @@ static void take_answer(void *arg, const struct bus_message *message)
 		return; /* to this host's own hub */
 	answer.order_id -= f->orders_base;
 	if (answer.outcome == OUTCOME_SUMMARIZED) {
-		if (add_file(f, &answer, &err) < 0)
+		piece = (struct item_piece){ .worker = answer.worker,
+					     .rank = rank_of(f, answer.worker),
+					     .order = answer.order_id };
+		if (follower_add_file(f, answer.text, &piece, &err) < 0)
 			answer.outcome = OUTCOME_MISSED;
 		(void)snprintf(answer.text, sizeof(answer.text), "%.500s", err.text);
 	}
@@ -352,6 +289,7 @@ static void take_down(void *arg, const struct bus_message *message)
 		pass_accept(f, down);
 		pass_backoff(f, down);
 		pass_report(f, down);
+		follower_pass_collect(f, down);
 	}
 	cluster__down__free_unpacked(down, NULL);
 }
@@ -546,7 +484,7 @@ static int subscribe(struct follower *f)
 	} subjects[] = {
 		{ SUBJECT_STATE, take_state }, { SUBJECT_ANSWER, take_answer },
 		{ SUBJECT_WHERE, take_where }, { SUBJECT_SLICES_COST, take_slices_cost },
-		{ SUBJECT_ASK, take_ask },
+		{ SUBJECT_ASK, take_ask },     { SUBJECT_SAVED, follower_take_saved },
 	};
 	char subject[BUS_SUBJECT_MAX];
 	int ret = 0;

@@ -62,6 +62,7 @@ static void send_wanted(struct leader *l, bool ended, int64_t now_ns)
 	down.accepted_step = wanted->accepted_step;
 	down.backoff = wanted->backoff;
 	down.ended = ended;
+	down.collect = l->collecting.until_ns != 0 ? l->collecting.id : 0;
 	if (wanted->order.id != 0 && now_ns - wanted->order_ns < ORDER_LASTS_NS) {
 		convert_order_out(&wanted->order, &order);
 		down.order = &order;
@@ -220,6 +221,7 @@ void leader_tick(struct leader *l, int64_t now_ns)
 		if (!remote->silent && now_ns - remote->heard_ns > CLUSTER_QUIET_NS)
 			leader_silence(l, remote);
 	}
+	leader_mind_collect(l);
 	if (!l->urgent && now_ns < l->beat_ns)
 		return;
 	l->urgent = false;
@@ -260,7 +262,7 @@ static int subscribe(struct leader *l)
 		{ SUBJECT_ORDER, take_order },	   { SUBJECT_SLICES, take_slices },
 		{ SUBJECT_PROFILE, take_profile }, { SUBJECT_REPORT, take_report },
 		{ SUBJECT_ACCEPT, take_accept },   { SUBJECT_COST, take_cost },
-		{ SUBJECT_REPLY, take_reply },
+		{ SUBJECT_REPLY, take_reply },	   { SUBJECT_COLLECT, leader_take_collect },
 	};
 	char subject[BUS_SUBJECT_MAX];
 	int ret = 0;

@@ -26,15 +26,29 @@ struct wanted {
 	int64_t order_ns; /* when */
 };
 
+#define COLLECT_ASKERS 16u
+#define COLLECT_NS (20 * NSEC_PER_SEC)
+#define COLLECT_BYTES_MAX (512u << 20) /* of recorders of other hosts, at once */
+
+/* Recorders of all hosts, for `perftracker timeline`. */
+struct collecting {
+	uint64_t id;	  /* of Down.collect; the latest */
+	int64_t until_ns; /* 0: none is under way */
+	uint64_t askers[COLLECT_ASKERS];
+	size_t asker_cnt;
+	uint64_t bytes, dropped; /* of files; files */
+};
+
 struct leader {
 	struct cluster_setup setup;
 	char subject[BUS_SUBJECT_MAX];
-	struct bus_sub *subs[7], *net_sub;
+	struct bus_sub *subs[8], *net_sub;
 	VEC(struct remote) remotes;
 	uint32_t last_slot;
 	VEC(struct asked) asked;
 	uint64_t last_asked, epoch;
 	struct wanted wanted;
+	struct collecting collecting;
 	int64_t now_ns, beat_ns; /* of the latest tick; of the next message */
 	int64_t opened_ns;
 	bool urgent, full_logged, version_logged, absent_logged;
@@ -50,3 +64,13 @@ void leader_take_up(void *arg, const struct bus_message *message);
 
 /* A host that says nothing any more. */
 void leader_silence(struct leader *l, struct remote *remote);
+
+/* bus_handler of struct wire_collect. */
+void leader_take_collect(void *arg, const struct bus_message *message);
+
+/* A recorder's file is whole in remote->file; a host has sent all of its own. */
+bool leader_keep_recorder(struct leader *l, struct remote *remote, const char *name);
+void leader_take_saved(struct leader *l, struct remote *remote, const Cluster__Saved *saved);
+
+/* Answers those who wait when all have sent theirs, or it took too long. */
+void leader_mind_collect(struct leader *l);

@@ -137,12 +137,20 @@ static void note_end(struct remote *remote, const Cluster__End *end)
 		 end->exit_status, end->signal);
 }
 
+static bool take_piece(struct leader *l, struct remote *remote, const Cluster__Piece *piece)
+{
+	if (remote_add_piece(remote, piece) < 0)
+		return false;
+	return piece->name[0] == '\0' || remote->file.got < remote->file.size ||
+	       leader_keep_recorder(l, remote, piece->name);
+}
+
 static void pass_item(struct leader *l, struct remote *remote, const Cluster__Item *item)
 {
 	bool valid = true;
 
 	if (item->piece != NULL)
-		valid = remote_add_piece(remote, item->piece) == 0;
+		valid = take_piece(l, remote, item->piece);
 	else if (item->answer != NULL)
 		valid = pass_answer(l, remote, item->answer);
 	else if (item->where != NULL)
@@ -153,6 +161,8 @@ static void pass_item(struct leader *l, struct remote *remote, const Cluster__It
 		valid = pass_ask(l, remote, item->ask);
 	else if (item->end != NULL)
 		note_end(remote, item->end);
+	else if (item->saved != NULL)
+		leader_take_saved(l, remote, item->saved);
 	/* else: of a later version */
 	l->stats.refused += !valid;
 }

@@ -119,6 +119,7 @@ static void write_piece(struct item *item, Cluster__Piece *ret)
 	ret->offset = item->piece.offset;
 	ret->data.data = item->data;
 	ret->data.len = item->piece.len;
+	ret->name = item->piece.name;
 }
 
 static void write_end(const struct job_end *end, Cluster__End *ret)
@@ -126,6 +127,13 @@ static void write_end(const struct job_end *end, Cluster__End *ret)
 	cluster__end__init(ret);
 	ret->exit_status = end->exit_status;
 	ret->signal = end->signal;
+}
+
+static void write_saved(const struct item_saved *saved, Cluster__Saved *ret)
+{
+	cluster__saved__init(ret);
+	ret->id = saved->id;
+	ret->dropped = saved->dropped;
 }
 
 void outbox_write(struct item *item, struct outbox_room *ret)
@@ -156,6 +164,10 @@ void outbox_write(struct item *item, struct outbox_room *ret)
 	case ITEM_END:
 		write_end(&item->end, &ret->end);
 		ret->item.end = &ret->end;
+		break;
+	case ITEM_SAVED:
+		write_saved(&item->saved, &ret->saved);
+		ret->item.saved = &ret->saved;
 		break;
 	}
 }

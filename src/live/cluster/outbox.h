@@ -9,7 +9,15 @@
 #include "live/cluster/cluster.h"
 #include "live/cluster/convert.h"
 
-enum item_kind { ITEM_ANSWER, ITEM_WHERE, ITEM_SLICES_COST, ITEM_PIECE, ITEM_ASK, ITEM_END };
+enum item_kind {
+	ITEM_ANSWER,
+	ITEM_WHERE,
+	ITEM_SLICES_COST,
+	ITEM_PIECE,
+	ITEM_ASK,
+	ITEM_END,
+	ITEM_SAVED
+};
 
 struct item {
 	struct item *next;
@@ -28,7 +36,12 @@ struct item {
 			int32_t rank;
 			uint64_t order, size, offset;
 			size_t len;
+			char name[32]; /* of a recorder's file; "": a fingerprint */
 		} piece;
+		struct item_saved {
+			uint64_t id;
+			uint32_t dropped;
+		} saved;
 	};
 	unsigned char data[]; /* of a piece */
 };
@@ -75,6 +88,7 @@ struct outbox_room {
 		Cluster__Piece piece;
 		Cluster__Ask ask;
 		Cluster__End end;
+		Cluster__Saved saved;
 		struct {
 			Cluster__Where where;
 			struct convert_entered entered;

@@ -24,6 +24,7 @@ void remote_begin(struct remote *remote, const Cluster__Up *up)
 		up->oldest; /* a hub that was started again goes on where the other stopped */
 	remote->offset_ns = INT64_MAX;
 	remote->acked_ns = 0;
+	remote->collected = 0;
 	remote->ended = remote->silent = remote->doubled = false;
 	remote->node_rank = up->node_rank;
 	(void)snprintf(remote->host, sizeof(remote->host), "%s", up->host);

@@ -16,6 +16,7 @@ struct remote {
 	uint64_t boot, next; /* the item that is to come next */
 	int64_t offset_ns;   /* by which its CLOCK_MONOTONIC is behind; the least seen */
 	int64_t heard_ns, acked_ns;
+	uint64_t collected; /* the latest collection of recorders that it has answered */
 	bool ended, silent, ack_due, doubled; /* doubled: a second daemon with its id was told */
 	VEC(struct wire_state) states;	      /* as published */
 	struct remote_file {

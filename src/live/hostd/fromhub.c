@@ -191,6 +191,17 @@ static void take_state(void *arg, const struct bus_message *message)
 		otherhosts_take(&hostd->about.others, message->data);
 }
 
+/* For the hub of another host, by the follower. */
+static void take_save(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+
+	if (message->len != sizeof(struct wire_save))
+		return;
+	(void)hostd_save_records(hostd);
+	hostd_publish(hostd, SUBJECT_SAVED, message->data, message->len);
+}
+
 int hostd_subscribe(struct hostd *hostd)
 {
 	static const struct {
@@ -201,6 +212,7 @@ int hostd_subscribe(struct hostd *hostd)
 		{ SUBJECT_SLICES, take_slices }, { SUBJECT_COST, take_cost },
 		{ SUBJECT_REPORT, take_report }, { SUBJECT_PROFILE, hostd_take_profile },
 		{ SUBJECT_ACCEPT, take_accept }, { SUBJECT_STATE, take_state },
+		{ SUBJECT_SAVE, take_save },
 	};
 	int ret = 0;
 

@@ -161,14 +161,28 @@ static void publish_slices_cost(struct client *client)
 		hostd_publish(client->hostd, SUBJECT_SLICES_COST, &slices, sizeof(slices));
 }
 
+int hostd_save_records(struct hostd *hostd)
+{
+	int ret = 0;
+
+	vec_foreach(client, &hostd->clients) {
+		int error = (*client)->is_worker ? save_record(*client) : 0;
+
+		ret = error < 0 ? error : ret;
+	}
+	return ret;
+}
+
+/* Where this host leads others, their recorders are fetched first: leader_mind_collect() answers. */
 static void answer_flight(struct client *asker)
 {
 	struct hostd *hostd = asker->hostd;
-	struct message answer = { .status = 0 };
+	const struct wire_collect collect = { .client = asker->id };
+	struct message answer = { .status = hostd_save_records(hostd) < 0 ? EIO : 0 };
 
-	vec_foreach(client, &hostd->clients) {
-		if ((*client)->is_worker && save_record(*client) < 0)
-			answer.status = EIO;
+	if (hostd->about.others.states.cnt > 0) {
+		hostd_publish(hostd, SUBJECT_COLLECT, &collect, sizeof(collect));
+		return;
 	}
 	(void)snprintf(answer.text, sizeof(answer.text), "%.480s/" RECORD_FOLDER,
 		       hostd->setup.options->out_dir);

@@ -49,7 +49,7 @@ struct hostd {
 	VEC(struct exitwatch *) exits;
 	uint64_t next_client;
 	struct pool *pool;
-	struct bus_sub *subs[8];
+	struct bus_sub *subs[9];
 	struct wire_overhead overhead; /* the latest from the hub */
 	struct own_costs own;
 	struct contenders contenders;
@@ -78,7 +78,7 @@ void hostd_publish_state(struct client *client);
 /* The worker's process has ended; what it has sent is still read. */
 void hostd_take_end(struct client *client);
 void hostd_closed_one(struct hostd *hostd); /* a handle of the loop */
-
+int hostd_save_records(struct hostd *hostd); /* of all workers; 0 or the last -errno */
 /* Returns 0 or -errno. Fills in the header. */
 int hostd_reply(struct client *client, const struct message *message);
 

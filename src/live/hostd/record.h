@@ -7,9 +7,8 @@
 #pragma once
 
 #include "base/err.h"
+#include "live/hostd/recordername.h"
 #include "live/hostd/worker.h"
-
-#define RECORD_FOLDER "flight"
 
 /*
  * Saves the worker's recorder with the rank, pid and host that the daemon knows. Returns 0 or

@@ -26,3 +26,18 @@ struct wire_reply {
 	uint32_t reserved;
 	char text[WIRE_TEXT]; /* path of the report, or the error */
 };
+
+/* `perftracker timeline` on the leader's host wants the recorders of all hosts; a wire_reply follows. */
+#define SUBJECT_COLLECT "pt.v1.collect.local"
+
+struct wire_collect {
+	uint64_t client; /* as of wire_ask */
+};
+
+/* To hostd: save all recorders, and hostd's answer. */
+#define SUBJECT_SAVE "pt.v1.save.local"
+#define SUBJECT_SAVED "pt.v1.saved.local"
+
+struct wire_save {
+	uint64_t id;
+};
