@@ -186,12 +186,15 @@ class ChaosTest(live.LiveTest):
 
 class Survives(ChaosTest):
     def test_a_broker_that_is_killed(self) -> None:
+        killed: set[int | None] = {None}
         with self.hosts():
             for _ in range(POINTS):
-                self.until("a broker", lambda: self.broker() is not None)
+                self.until("a broker", lambda: self.broker() not in killed)
                 asked = self.profile()
                 self.wait_somewhere()
-                os.kill(self.broker() or self.fail("no broker"), signal.SIGKILL)
+                broker = self.broker()
+                killed.add(broker)
+                os.kill(broker or self.fail("no broker"), signal.SIGKILL)
                 cnt, report = self.report_of(asked)
                 if cnt < WORLD:  # the profile was given up: the next one is whole
                     self.until("all ranks", lambda: self.report_of(self.profile())[0] == WORLD)
