@@ -37,8 +37,9 @@ struct seen {
 	struct wire_reply reply;
 	struct wire_where where;
 	struct wire_slices_cost cost;
+	struct wire_save save;
 	unsigned states, answers, orders, profiles, slices_cnt, reports, accepts, asks, replies,
-		wheres, costs;
+		wheres, costs, saves;
 };
 
 static struct {
@@ -74,6 +75,7 @@ TAKE(wire_ask, ask, asks)
 TAKE(wire_reply, reply, replies)
 TAKE(wire_where, where, wheres)
 TAKE(wire_slices_cost, cost, costs)
+TAKE(wire_save, save, saves)
 
 static void listen_on(struct bus *bus, struct seen *seen)
 {
@@ -86,7 +88,7 @@ static void listen_on(struct bus *bus, struct seen *seen)
 		{ SUBJECT_SLICES, see_slices },	   { SUBJECT_REPORT, see_report },
 		{ SUBJECT_ACCEPT, see_accept },	   { SUBJECT_ASK, see_ask },
 		{ SUBJECT_REPLY, see_reply },	   { SUBJECT_WHERE, see_where },
-		{ SUBJECT_SLICES_COST, see_cost },
+		{ SUBJECT_SLICES_COST, see_cost }, { SUBJECT_SAVE, see_save },
 	};
 	struct bus_sub *sub;
 
@@ -241,19 +243,24 @@ static void order_profile(uint64_t id)
 }
 
 /* hostd of a follower has a fingerprint of this size for its rank 1. */
+static void make_file(const char *path, size_t size)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	for (size_t i = 0; i < size; i++)
+		(void)fputc((int)(i * 31 % 251), file);
+	assert_int_equal(fclose(file), 0);
+}
+
 static void answer_with_file(size_t host, uint64_t order_id, size_t size)
 {
 	struct wire_answer answer = {
 		.worker = 5, .outcome = OUTCOME_SUMMARIZED, .order_id = order_id, .step = 700
 	};
-	FILE *file;
 
 	(void)snprintf(answer.text, sizeof(answer.text), "%s/rank1.ptfp", f.out[host]);
-	file = fopen(answer.text, "w");
-	assert_non_null(file);
-	for (size_t i = 0; i < size; i++)
-		(void)fputc((int)(i * 31 % 251), file);
-	assert_int_equal(fclose(file), 0);
+	make_file(answer.text, size);
 	say(f.buses[host], SUBJECT_ANSWER, &answer, sizeof(answer));
 }
 
@@ -477,6 +484,39 @@ static void a_client_of_any_host_gets_the_hubs_reply(void **state)
 	assert_string_equal(f.at[1].reply.text, "report-3.html");
 }
 
+static void save_recorders(size_t host, size_t size)
+{
+	char path[300];
+
+	assert_int_equal(f.at[host].saves, 1);
+	(void)snprintf(path, sizeof(path), "%s/flight", f.out[host]);
+	assert_int_equal(mkdir(path, 0700), 0);
+	(void)snprintf(path, sizeof(path), "%s/flight/rank%zu.flight", f.out[host], host);
+	make_file(path, size);
+	say(f.buses[host], SUBJECT_SAVED, &f.at[host].save, sizeof(f.at[host].save));
+}
+
+static void recorders_of_all_hosts_come_and_one_that_is_missing_is_told(void **state)
+{
+	const struct wire_collect collect = { .client = 6 };
+	char path[600];
+
+	(void)state;
+	join();
+	f.lose_of_100 = 30;
+	say(f.leader_bus, SUBJECT_COLLECT, &collect, sizeof(collect));
+	pass(5 * NSEC_PER_SEC);
+	save_recorders(0, 1200000);
+	pass(10 * NSEC_PER_SEC);
+	assert_int_equal(f.at_leader.replies, 0); /* the other one has not answered */
+	pass(10 * NSEC_PER_SEC);
+	assert_int_equal(f.at_leader.replies, 1);
+	assert_int_equal(f.at_leader.reply.client, 6);
+	assert_int_equal(f.at_leader.reply.status, ETIMEDOUT);
+	(void)snprintf(path, sizeof(path), "%s/rank0.flight", f.at_leader.reply.text);
+	assert_file(path, 1200000);
+}
+
 static void a_blocked_stack_and_costs_come_whole(void **state)
 {
 	struct wire_where where = { .worker = 5, .entered_cnt = 1, .step = 9, .stack = "a\nb" };
@@ -650,6 +690,7 @@ int main(void)
 		TEST(the_workers_of_a_silent_host_are_unknown_not_gone),
 		TEST(what_the_hub_wants_reaches_all_hosts_once),
 		TEST(a_client_of_any_host_gets_the_hubs_reply),
+		TEST(recorders_of_all_hosts_come_and_one_that_is_missing_is_told),
 		TEST(a_blocked_stack_and_costs_come_whole),
 		TEST(a_host_that_ends_and_a_hub_that_ends_are_known),
 		TEST(the_workers_of_a_daemon_that_was_started_again_are_new_ones),
