@@ -35,6 +35,8 @@
 /* After a measurement without a result; doubled with each that leaves the interval too wide. */
 #define RETRY_NS (60 * NSEC_PER_SEC)
 
+#define RESTS 9 /* times what a measurement took: until the next of its kind */
+
 /* Between two measurements of a window's collectors; --audit-every is for the others. */
 #define WINDOW_INTERVAL_NS (3600 * NSEC_PER_SEC)
 
@@ -201,7 +203,8 @@ static void count_audit(struct overhead *overhead)
 	if (audits->from_ns == 0)
 		return;
 	audits->cnt++;
-	audits->total_ns[overhead->kind] += overhead->now_ns - audits->from_ns;
+	audits->took_ns = overhead->now_ns - audits->from_ns;
+	audits->total_ns[overhead->kind] += audits->took_ns;
 	audits->from_ns = 0;
 }
 
@@ -277,21 +280,25 @@ static bool back_off(struct overhead *overhead, uint32_t kind)
 	return false;
 }
 
-/* Sooner, if the interval is too wide to compare it with the budget; less and less often. */
+/*
+ * Sooner, if the interval is too wide to compare it with the budget; less and less often. A slice has
+ * some iterations, however long these are: the measurements of a kind take a tenth of the time at most.
+ */
 static void schedule(struct overhead *overhead, int64_t now_ns)
 {
 	struct overhead_series *series = &overhead->series[overhead->kind];
 	struct wire_cost cost = series_cost(&series->pairs, SHOWN);
 	int64_t interval_ns = overhead->interval_ns[overhead->kind];
+	int64_t rest_ns = RESTS * overhead->audits.took_ns;
 
 	if (cost.pair_cnt > 0 &&
 	    cost.high_frac - cost.low_frac <= 2 * overhead->budget_frac[overhead->kind]) {
 		series->retry_ns = 0;
-		series->due_ns = now_ns + interval_ns;
+		series->due_ns = now_ns + MAX(interval_ns, interval_ns > 0 ? rest_ns : 0);
 		return;
 	}
 	series->retry_ns = MIN(MAX(2 * series->retry_ns, RETRY_NS), interval_ns);
-	series->due_ns = now_ns + series->retry_ns;
+	series->due_ns = now_ns + MAX(series->retry_ns, interval_ns > 0 ? rest_ns : 0);
 }
 
 static void conclude(struct overhead *overhead, int64_t now_ns)

@@ -40,6 +40,7 @@ struct overhead_audits {
 	int64_t from_ns;     /* begin of its slices; 0: not yet */
 	int64_t since_ns;    /* when the job's first step was seen */
 	int64_t total_ns[2]; /* by enum overhead_kind */
+	int64_t took_ns;     /* the latest one */
 	double switching_ns; /* what switching cost in all of them */
 };
 

@@ -33,6 +33,7 @@ struct job {
 	double per_left_out; /* by how much each collector that is off reduces it */
 	double spread_frac;  /* from the least to the greatest of an audit's pairs */
 	double switching_ns;
+	int64_t long_ns; /* an iteration; 0: STEP_NS */
 	struct wire_slices order;
 	unsigned blind; /* so many workers, the first, report no pairs */
 	/* a window makes the job look slow until so many collectors are off; 0: never */
@@ -100,6 +101,12 @@ static void slow_down(struct job *job)
 	}
 }
 
+/* Of a tick; those of long iterations end in some of them. */
+static uint64_t steps_of(const struct job *job)
+{
+	return job->long_ns > 0 ? job->now_ns % job->long_ns < TICK_NS : TICK_NS / STEP_NS;
+}
+
 static void tick(struct job *job, bool quiet)
 {
 	struct wire_slices order;
@@ -107,7 +114,7 @@ static void tick(struct job *job, bool quiet)
 
 	job->now_ns += TICK_NS;
 	for (size_t i = 0; i < WORKERS; i++)
-		job->states[i].step += TICK_NS / STEP_NS;
+		job->states[i].step += steps_of(job);
 	slow_down(job);
 	actions = overhead_tick(&job->overhead, job->states, WORKERS, quiet, job->now_ns, &order);
 	job->published += (actions & OVERHEAD_PUBLISH) != 0;
@@ -322,6 +329,23 @@ static void test_a_very_noisy_job_is_measured_less_and_less_often(void **state)
 	assert_in_range(job.sent[OVERHEAD_ALWAYS], 6,
 			10); /* after 1, 2, 4, 8, 10, 10, ... minutes */
 	assert_in_range(job.sent[OVERHEAD_WINDOW], 5, 7);
+	overhead_done(&job.overhead);
+}
+
+/* An audit of a hundred iterations of a second takes long, whatever its result. */
+static void test_a_job_of_long_iterations_is_not_measured_all_the_time(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.spread_frac = 2;
+	job.long_ns = NSEC_PER_SEC;
+	for (size_t i = 0; i < WORKERS; i++)
+		job.states[i].step_ns = job.long_ns;
+	run_for(&job, 3600 * NSEC_PER_SEC);
+	assert_in_range(job.sent[OVERHEAD_ALWAYS], 3, 5); /* of 100 s */
+	assert_in_range(job.sent[OVERHEAD_WINDOW], 3, 5); /* of 80 s */
 	overhead_done(&job.overhead);
 }
 
@@ -645,6 +669,7 @@ int main(void)
 		cmocka_unit_test(
 			test_a_cost_whose_interval_includes_the_budget_switches_nothing_off),
 		cmocka_unit_test(test_a_very_noisy_job_is_measured_less_and_less_often),
+		cmocka_unit_test(test_a_job_of_long_iterations_is_not_measured_all_the_time),
 		cmocka_unit_test(test_audits_are_counted_as_cost),
 		cmocka_unit_test(test_a_noisy_job_is_measured_again_soon),
 		cmocka_unit_test(test_workers_without_pairs_are_ignored),
