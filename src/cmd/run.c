@@ -10,7 +10,6 @@
 #include "live/run/options.h"
 #include "live/run/runlog.h"
 #include "live/run/supervise.h"
-#include "model/thresholds.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -317,28 +316,6 @@ static int check_options(const struct run_options *options)
 	return complaint != NULL ? cmd_usage_error("run", "%s", complaint) : OPTIONS_PARSED;
 }
 
-/* The presets that --help shows; that of --slowdown is PACE_SLOW_FRAC. */
-_Static_assert(PACE_WINDOW_CNT == 50 && SEQUENCE_REPEAT_CNT == 10 && BLOCKED_FACTOR == 5 &&
-		       JOBWATCH_MIN_GAP_NS / NSEC_PER_SEC == 15,
-	       "change the presets of --recent, --learn, --blocked and --min-gap, too");
-
-static struct run_args run_defaults(void)
-{
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return (struct run_args){ .options = { .slowdown_frac = PACE_SLOW_FRAC,
-					       .recent_cnt = PACE_WINDOW_CNT,
-					       .learn_cnt = SEQUENCE_REPEAT_CNT,
-					       .blocked_factor = BLOCKED_FACTOR,
-					       .min_gap_ns = JOBWATCH_MIN_GAP_NS,
-					       .window_ns = 20 * NSEC_PER_SEC,
-					       .steps_max = 16,
-					       .min_gain_pct = -1,
-					       .jobs = (unsigned int)MAX(cpus / 2, 1L),
-					       .budget_always_frac = 0.005,
-					       .budget_window_frac = 0.03 } };
-}
-
 static const char *from_environment(const char *name)
 {
 	return getenv(name);
@@ -406,7 +383,7 @@ static int show_settings(const struct command *command, const struct settings *s
 
 static int run_main(const struct command *command, int argc, char **argv)
 {
-	struct run_args a = run_defaults();
+	struct run_args a = { .options = run_options_preset() };
 	struct settings settings = { .contents = NULL };
 	int first, status = settings_parse(command, argc, argv, &settings, &a, &first);
 

@@ -63,6 +63,13 @@ void leader_tick(struct leader *leader, int64_t now_ns);
 size_t leader_hosts(const struct leader *leader);
 size_t leader_running(const struct leader *leader);
 
+struct leader_ends {
+	size_t hosts;	      /* that have come */
+	size_t ended, silent; /* of which the command has ended, or nothing comes */
+	int exit_status;      /* the greatest of those; -1: unknown of some, 0 of all others */
+};
+struct leader_ends leader_ends(const struct leader *leader);
+
 /* Tells all hosts that the hub ends. */
 void leader_end(struct leader *leader);
 struct cluster_stats leader_stats(const struct leader *leader);

@@ -243,6 +243,21 @@ size_t leader_running(const struct leader *leader)
 	return ret;
 }
 
+struct leader_ends leader_ends(const struct leader *leader)
+{
+	struct leader_ends ret = { .hosts = leader->remotes.cnt };
+
+	vec_foreach(remote, &leader->remotes) {
+		ret.ended += remote->ended;
+		ret.silent += remote->silent && !remote->ended;
+		if (remote->ended && remote->exit_status > 0)
+			ret.exit_status = MAX(ret.exit_status, remote->exit_status);
+		else if (remote->ended && remote->exit_status < 0 && ret.exit_status == 0)
+			ret.exit_status = -1;
+	}
+	return ret;
+}
+
 void leader_end(struct leader *leader)
 {
 	send_wanted(leader, true, leader->now_ns);

@@ -133,6 +133,7 @@ static bool pass_ask(struct leader *l, const struct remote *remote, const Cluste
 static void note_end(struct remote *remote, const Cluster__End *end)
 {
 	remote->ended = true;
+	remote->exit_status = end->exit_status;
 	log_line(LOG_INFO, "event=host-ended host=\"%s\" exit_status=%d signal=%d", remote->host,
 		 end->exit_status, end->signal);
 }

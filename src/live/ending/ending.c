@@ -474,7 +474,8 @@ static bool end_unknown(const struct ending *e)
 		return false;
 	append_watched(e);
 	append_no_slowdown(e);
-	str_append(e->reason, ", but perftracker run was killed: how the job ended is not known");
+	str_append(e->reason,
+		   ", but PerfTracker was ended before the job: how the job ended is not known");
 	return true;
 }
 

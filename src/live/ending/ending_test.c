@@ -396,7 +396,7 @@ static void an_unknown_end_is_not_a_good_one(void **state)
 {
 	(void)state;
 	facts.end.exit_status = -1;
-	expect(VERDICT_INCONCLUSIVE, "perftracker run was killed");
+	expect(VERDICT_INCONCLUSIVE, "PerfTracker was ended before the job");
 }
 
 /* --- what is over --- */

@@ -327,7 +327,7 @@ static int peer_pid(int fd, uint32_t *ret)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
 		return -errno;
-	if (peer.uid != geteuid())
+	if (peer.uid != geteuid() && peer.uid != 0)
 		return -EPERM;
 	*ret = (uint32_t)peer.pid;
 	return 0;
@@ -522,6 +522,15 @@ int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *
 void hostd_set_job(struct hostd *hostd, uint32_t pid)
 {
 	hostd->setup.job_pid = pid;
+}
+
+size_t hostd_workers(const struct hostd *hostd)
+{
+	size_t ret = 0;
+
+	vec_foreach(client, &hostd->clients)
+		ret += (*client)->is_worker && (*client)->exit == NULL;
+	return ret + hostd->exits.cnt;
 }
 
 void hostd_closed_one(struct hostd *hostd)

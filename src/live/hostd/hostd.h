@@ -38,6 +38,9 @@ _must_check_ int hostd_open(const struct hostd_setup *setup, struct hostd **ret,
 /* The pid of the job's command: its descendants are not contenders. */
 void hostd_set_job(struct hostd *hostd, uint32_t pid);
 
+/* Connected workers, and processes of workers that have left and still run. */
+size_t hostd_workers(const struct hostd *hostd);
+
 /* No trace is being summarized. */
 bool hostd_is_idle(const struct hostd *hostd);
 

@@ -3,9 +3,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "live/cluster/subject.h"
+#include "live/fleet/relay.h"
 #include "live/hostd/hostd.h"
 #include "live/hub/hub.h"
+#include "live/link/wire.h"
 #include "live/metrics/scrape.h"
+#include "live/run/fleetend.h"
 #include "live/run/hosts.h"
 #include "live/run/rundir.h"
 #include "store/store.h"
@@ -37,6 +41,8 @@ struct daemon {
 	struct hosts *hosts;	      /* NULL: no other members of the job */
 	struct metrics_host *metrics; /* NULL: /metrics is off */
 	struct metrics_page *page;
+	struct relay *relay; /* of a fleet's member, to hostd; else NULL */
+	struct fleetend fleetend;
 	bool job_ended;
 	struct job_end end;
 	int64_t ended_ns;
@@ -53,6 +59,7 @@ static void close_all(struct daemon *daemon)
 {
 	hostd_close(daemon->hostd);
 	daemon->hostd = NULL;
+	daemon->relay = relay_close(daemon->relay);
 	uv_close((uv_handle_t *)&daemon->tick, NULL);
 	uv_close((uv_handle_t *)&daemon->control, NULL);
 	uv_close((uv_handle_t *)&daemon->wake, NULL);
@@ -82,19 +89,6 @@ static void end_when_done(struct daemon *daemon, int64_t now_ns)
 	close_all(daemon);
 }
 
-static void on_tick(uv_timer_t *tick)
-{
-	struct daemon *daemon = tick->data;
-	int64_t now_ns = clock_mono_ns();
-
-	(void)bus_run(daemon->bus, now_ns);
-	hosts_tick(daemon->hosts, now_ns);
-	hub_tick(daemon->hub, now_ns);
-	metrics_page_tick(daemon->page, now_ns);
-	if (daemon->job_ended)
-		end_when_done(daemon, now_ns);
-}
-
 static void job_ends(struct daemon *daemon, int status, int signal)
 {
 	daemon->job_ended = true;
@@ -105,6 +99,36 @@ static void job_ends(struct daemon *daemon, int status, int signal)
 	(void)uv_poll_stop(&daemon->control);
 }
 
+/* In a fleet nobody says when the job ends. */
+static void mind_fleet(struct daemon *daemon, int64_t now_ns)
+{
+	struct leader_ends hosts;
+
+	if (daemon->options->fleet->role == FLEET_MEMBER) {
+		if (fleetend_of_host(&daemon->fleetend, hostd_workers(daemon->hostd), now_ns))
+			job_ends(daemon, fleetend_status(&daemon->fleetend), 0);
+		return;
+	}
+	hosts = hosts_ends(daemon->hosts);
+	if (fleetend_of_hosts(&daemon->fleetend, &hosts, now_ns))
+		job_ends(daemon, hosts.exit_status, 0);
+}
+
+static void on_tick(uv_timer_t *tick)
+{
+	struct daemon *daemon = tick->data;
+	int64_t now_ns = clock_mono_ns();
+
+	(void)bus_run(daemon->bus, now_ns);
+	hosts_tick(daemon->hosts, now_ns);
+	hub_tick(daemon->hub, now_ns);
+	metrics_page_tick(daemon->page, now_ns);
+	if (daemon->options->fleet != NULL && !daemon->job_ended)
+		mind_fleet(daemon, now_ns);
+	if (daemon->job_ended)
+		end_when_done(daemon, now_ns);
+}
+
 /* Only the first signal counts: people press Ctrl-C again when a job ends slowly. */
 static void asked_to_end(struct daemon *daemon, int signal)
 {
@@ -113,6 +137,27 @@ static void asked_to_end(struct daemon *daemon, int signal)
 	daemon->end.asked_signal = signal;
 	daemon->end.asked_ns = clock_mono_ns();
 	hub_expect_end(daemon->hub);
+}
+
+/*
+ * The process that started this one has ended. A job of a fleet goes on: its member watches its
+ * workers until they end, and another hub starts another leader.
+ */
+static void lose_supervisor(struct daemon *daemon)
+{
+	const struct fleet_job *fleet = daemon->options->fleet;
+
+	if (fleet == NULL) {
+		job_ends(daemon, -1, 0);
+		return;
+	}
+	(void)uv_poll_stop(&daemon->control);
+	log_line(LOG_WARNING, "event=supervisor-ended effect=\"%s\"",
+		 fleet->role == FLEET_LEADER ? "the next hub goes on with this job"
+					     : "this host is watched alone until the job ends");
+	if (fleet->role == FLEET_MEMBER)
+		return;
+	close_all(daemon);
 }
 
 static void on_control(uv_poll_t *poll, int status, int events)
@@ -126,7 +171,7 @@ static void on_control(uv_poll_t *poll, int status, int events)
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (len != (ssize_t)sizeof(news))
-		job_ends(daemon, -1, 0); /* the supervisor has ended */
+		lose_supervisor(daemon);
 	else if (news.exit_status >= 0)
 		job_ends(daemon, news.exit_status, news.signal);
 	else if (news.signal != 0)
@@ -149,7 +194,9 @@ static int make_dirs(const struct run_options *options, struct daemon_ready *rea
 		ret = rundir_make(ready->trace_dir, 0700, err);
 	if (ret == 0)
 		ret = rundir_make(path, 0755, err);
-	if (ret == 0)
+	if (ret == 0 && options->fleet != NULL)
+		(void)snprintf(ready->socket, sizeof(ready->socket), "%s", options->fleet->socket);
+	else if (ret == 0)
 		ret = rundir_socket(ready->socket, sizeof(ready->socket), err);
 	return ret;
 }
@@ -187,6 +234,46 @@ static void open_hosts(struct daemon *daemon, const struct daemon_ready *ready)
 			 daemon->options->member.members, err.text);
 }
 
+/* The bus of a member ends at hostd; the leader has a connection of its own. */
+static int open_net(struct daemon *daemon, struct bus **ret, struct err *err)
+{
+	const struct fleet_job *fleet = daemon->options->fleet;
+	char up[BUS_SUBJECT_MAX], down[BUS_SUBJECT_MAX], to[BUS_SUBJECT_MAX];
+	struct relay_setup setup = { .loop = &daemon->loop,
+				     .fd = fleet->relay_fd,
+				     .takes = { down, to },
+				     .passes = { up } };
+	int r;
+
+	if (fleet->role == FLEET_LEADER)
+		return bus_connect(fleet->login, wake_loop, daemon, ret, err);
+	subject_write(up, fleet->key, "up", fleet->host);
+	subject_write(down, fleet->key, "down", NULL);
+	subject_write(to, fleet->key, "to", fleet->host);
+	r = bus_open("inproc:", wake_loop, daemon, &setup.bus);
+	if (r == 0)
+		r = relay_open(&setup, &daemon->relay);
+	if (r < 0)
+		return err_set(err, -r, "no way to hostd: %s", strerror(-r));
+	*ret = setup.bus;
+	return 0;
+}
+
+static int open_fleet(struct daemon *daemon, struct err *err)
+{
+	struct bus *net;
+	int ret = open_net(daemon, &net, err);
+
+	fleetend_init(&daemon->fleetend, daemon->options->fleet->linger_ns);
+	if (ret == 0)
+		ret = hosts_open_fleet(daemon->options, daemon->bus, net, daemon->hub,
+				       &daemon->hosts, err);
+	if (ret == 0)
+		ret = bus_sub(daemon->bus, SUBJECT_STATE, fleetend_take_state, &daemon->fleetend,
+			      NULL);
+	return ret == -ENOMEM ? err_set(err, ENOMEM, "out of memory") : ret;
+}
+
 /* An error is logged; the job is watched without the store. */
 static void open_keeper(struct daemon *daemon)
 {
@@ -218,8 +305,12 @@ static int open_parts(struct daemon *daemon, const struct daemon_ready *ready, s
 		ret = hub_open(daemon->bus, daemon->options, &daemon->hub);
 	if (ret < 0)
 		return err_set(err, -ret, "out of memory");
-	if (daemon->options->member.members != 1)
+	if (daemon->options->fleet != NULL)
+		ret = open_fleet(daemon, err);
+	else if (daemon->options->member.members != 1)
 		open_hosts(daemon, ready);
+	if (ret < 0)
+		return ret;
 	open_keeper(daemon);
 	open_metrics(daemon);
 	setup.metrics = daemon->metrics;
@@ -276,6 +367,7 @@ int daemon_run(const struct run_options *options, int control_fd)
 	daemon.hub = hub_close(daemon.hub);
 	daemon.keeper = keeper_close(daemon.keeper);
 	daemon.bus = bus_close(daemon.bus);
+	fleetend_done(&daemon.fleetend);
 	(void)uv_loop_close(&daemon.loop);
 	return 0;
 }

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "live/cluster/cluster.h"
 #include "live/link/broker.h"
 #include "live/link/jobcert.h"
 
@@ -293,6 +292,39 @@ int hosts_open(const struct run_options *options, struct bus *local, struct hub 
 	return 0;
 }
 
+int hosts_open_fleet(const struct run_options *options, struct bus *local, struct bus *net,
+		     struct hub *hub, struct hosts **ret, struct err *err)
+{
+	const struct fleet_job *fleet = options->fleet;
+	const struct cluster_setup setup = { .local = local,
+					     .net = net,
+					     .job = fleet->key,
+					     .id = fleet->host,
+					     .host = fleet->host,
+					     .out_dir = options->out_dir };
+	struct hosts *hosts = calloc(1, sizeof(*hosts));
+	int r = -ENOMEM;
+
+	if (hosts == NULL) {
+		(void)bus_close(net);
+		return err_set(err, ENOMEM, "out of memory");
+	}
+	hosts->options = options;
+	hosts->hub = hub;
+	hosts->net = net;
+	hosts->opened_ns = clock_mono_ns();
+	if (fleet->role == FLEET_LEADER)
+		r = leader_open(&setup, &hosts->leader);
+	else
+		r = follower_open(&setup, &hosts->follower);
+	if (r < 0) {
+		(void)hosts_close(hosts);
+		return err_set(err, -r, "%s: %s", fleet->key, strerror(-r));
+	}
+	*ret = hosts;
+	return 0;
+}
+
 struct hosts *hosts_close(struct hosts *hosts)
 {
 	if (hosts == NULL)
@@ -301,9 +333,11 @@ struct hosts *hosts_close(struct hosts *hosts)
 	hosts->follower = follower_close(hosts->follower);
 	hosts->net = bus_close(hosts->net);
 	broker_stop(&hosts->broker);
-	(void)unlink(hosts->certificate);
-	(void)unlink(hosts->key);
-	(void)rmdir(hosts->dir);
+	if (hosts->dir[0] != '\0') {
+		(void)unlink(hosts->certificate);
+		(void)unlink(hosts->key);
+		(void)rmdir(hosts->dir);
+	}
 	free(hosts);
 	return NULL;
 }
@@ -355,12 +389,18 @@ void hosts_tick(struct hosts *hosts, int64_t now_ns)
 	hosts_run(hosts, now_ns);
 	mind_broker(hosts, now_ns);
 	if (hosts->leader != NULL) {
-		revive_broker(hosts, now_ns);
+		if (hosts->options->fleet == NULL)
+			revive_broker(hosts, now_ns);
 		leader_tick(hosts->leader, now_ns);
 		return;
 	}
 	follower_tick(hosts->follower, now_ns);
 	hub_follow(hosts->hub, follower_is_led(hosts->follower));
+}
+
+struct leader_ends hosts_ends(const struct hosts *hosts)
+{
+	return leader_ends(hosts->leader);
 }
 
 /* --- end --- */

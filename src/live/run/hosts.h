@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "live/cluster/cluster.h"
 #include "live/hub/hub.h"
 #include "live/run/options.h"
 
@@ -19,11 +20,20 @@ struct hosts;
 _must_check_ int hosts_open(const struct run_options *options, struct bus *local, struct hub *hub,
 			    const char *dir, void (*wake)(void *arg), void *wake_arg,
 			    struct hosts **ret, struct err *err);
+/*
+ * In a fleet: over net, which it owns also after an error. Returns 0, or -errno with a line in err.
+ */
+_must_check_ int hosts_open_fleet(const struct run_options *options, struct bus *local,
+				  struct bus *net, struct hub *hub, struct hosts **ret,
+				  struct err *err);
 struct hosts *hosts_close(struct hosts *hosts);
 
 /* All of these take NULL and do nothing then. */
 void hosts_run(struct hosts *hosts, int64_t now_ns);  /* what came from other members */
 void hosts_tick(struct hosts *hosts, int64_t now_ns); /* 10 times a second */
+
+/* Of a fleet's leader: how it is with the hosts of the job. */
+struct leader_ends hosts_ends(const struct hosts *hosts);
 
 /* The command of this member has ended. */
 void hosts_job_ended(struct hosts *hosts, const struct job_end *end, int64_t now_ns);

@@ -1,10 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of `perftracker run`; constant for hostd and hub. */
+/*
+ * The options of `perftracker run`; constant for hostd and hub. In a fleet, hostd or hub start the
+ * daemon of a job with the same options.
+ */
 #pragma once
 
 #include "base/base.h"
 #include "live/metrics/http.h"
 #include "live/run/member.h"
+
+struct bus_login;
+
+enum fleet_role {
+	FLEET_MEMBER, /* watches the workers of one host; started by hostd */
+	FLEET_LEADER, /* decides and reports; started by the hub */
+};
+
+/* The place of a daemon in a fleet. All that it points to is borrowed. */
+struct fleet_job {
+	enum fleet_role role;
+	const char *key;	       /* of the job: fleet/jobkey.h */
+	const char *host;	       /* the name of this host on the bus */
+	const char *socket;	       /* of this daemon */
+	int relay_fd;		       /* FLEET_MEMBER: to hostd, which has the connection */
+	const struct bus_login *login; /* FLEET_LEADER: of its own connection */
+	int64_t linger_ns;	       /* a job without workers is over after so long */
+};
 
 struct run_options {
 	const char *output;    /* --output; NULL: a new folder */
@@ -35,6 +56,10 @@ struct run_options {
 	const char *secret_file; /* --secret-file; NULL: the environment's, or a weak one */
 	bool insecure;		 /* --insecure: plain text to other hosts */
 	const char *store;	 /* --store: see store_place(); NULL: the default one */
+	const struct fleet_job *fleet; /* NULL: started by `perftracker run` */
 	bool keep_traces, quiet, json, report_to_stdout;
 	bool color, color_always; /* on terminals; anywhere */
 };
+
+/* The defaults; without names, folders and a place among members. */
+struct run_options run_options_preset(void);
