@@ -2,6 +2,7 @@
 #include "base/text/nearest.h"
 #include "cmd/cmd.h"
 #include "cmd/options/optiondocs.h"
+#include "live/fleet/fleetjob.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 static const struct command *const commands[] = {
 	&cmd_run,      &cmd_profile, &cmd_status,  &cmd_accept,	     &cmd_timeline,  &cmd_jobs,
 	&cmd_history,  &cmd_report,  &cmd_analyze, &cmd_diff,	     &cmd_summarize, &cmd_localize,
-	&cmd_simulate, &cmd_dump,    &cmd_doctor,  &cmd_gpu_sampler,
+	&cmd_simulate, &cmd_dump,    &cmd_doctor,  &cmd_gpu_sampler, &cmd_hostd,     &cmd_hub,
 };
 
 static void print_help(FILE *out)
@@ -98,6 +99,8 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(name, "__docs") == 0) /* for tools/generate */
 		return flushed(optiondocs_main(commands, ARRAY_SIZE(commands), argc - 2, argv + 2));
+	if (strcmp(name, "__fleet-job") == 0) /* for hostd and hub */
+		return fleetjob_main(argc - 2, argv + 2);
 	if (command == NULL)
 		return no_command(name);
 	(void)snprintf(title, sizeof(title), "perftracker %s", command->name);

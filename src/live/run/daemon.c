@@ -134,6 +134,11 @@ static void asked_to_end(struct daemon *daemon, int signal)
 {
 	if (daemon->end.asked_signal != 0)
 		return;
+	if (daemon->options->fleet != NULL) {
+		/* hostd ends, the job does not: how it goes on is not known. */
+		job_ends(daemon, -1, 0);
+		return;
+	}
 	daemon->end.asked_signal = signal;
 	daemon->end.asked_ns = clock_mono_ns();
 	hub_expect_end(daemon->hub);

@@ -90,7 +90,7 @@ int rundir_socket(char *ret, size_t size, struct err *err)
  * A socket whose daemon was killed remains, but refuses connections. EAGAIN: a daemon listens, and
  * is behind with accepting.
  */
-static bool is_served(const char *path)
+bool rundir_is_served(const char *path)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -111,25 +111,46 @@ static bool is_socket(const char *path)
 	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-int rundir_visit(int (*visit)(void *arg, const char *path), void *arg)
+int rundir_visit_folder(const char *base, int (*visit)(void *arg, const char *path), void *arg)
 {
-	char base[100];
 	struct dirent *entry;
+	DIR *dir = opendir(base);
 	int ret = 0;
-	DIR *dir;
 
-	base_path(base, sizeof(base));
-	dir = opendir(base);
 	while (dir != NULL && ret == 0 && (entry = readdir(dir)) != NULL) {
 		char path[512];
 
 		(void)snprintf(path, sizeof(path), "%s/%s", base, entry->d_name);
-		if (strlen(path) < SOCKET_BYTES && is_socket(path) && is_served(path))
+		if (strlen(path) < SOCKET_BYTES && is_socket(path) && rundir_is_served(path))
 			ret = visit(arg, path);
 	}
 	if (dir != NULL)
 		(void)closedir(dir);
 	return ret;
+}
+
+/* Where hostd of a fleet has the daemons of this user's jobs. */
+static void fleet_path(char *ret, size_t size)
+{
+	const char *hostd = getenv("PERFTRACKER_HOSTD");
+	const char *slash;
+
+	if (hostd == NULL || hostd[0] == '\0')
+		hostd = RUNDIR_HOSTD_SOCKET;
+	slash = strrchr(hostd, '/');
+	(void)snprintf(ret, size, "%.*s/u%u", slash != NULL ? (int)(slash - hostd) : 1,
+		       slash != NULL ? hostd : ".", (unsigned)geteuid());
+}
+
+int rundir_visit(int (*visit)(void *arg, const char *path), void *arg)
+{
+	char base[100], fleet[SOCKET_BYTES];
+	int ret;
+
+	base_path(base, sizeof(base));
+	fleet_path(fleet, sizeof(fleet));
+	ret = rundir_visit_folder(base, visit, arg);
+	return ret == 0 ? rundir_visit_folder(fleet, visit, arg) : ret;
 }
 
 struct newest {
@@ -180,7 +201,7 @@ int rundir_of_job(const char *out_dir, char *ret, size_t size)
 	if (len < 0)
 		return r < 0 ? r : -errno;
 	target[len] = '\0';
-	if ((size_t)len >= size || !is_served(target))
+	if ((size_t)len >= size || !rundir_is_served(target))
 		return -ENOENT;
 	(void)snprintf(ret, size, "%s", target);
 	return 0;

@@ -10,6 +10,8 @@
 
 #include <sys/types.h>
 
+#define RUNDIR_HOSTD_SOCKET "/run/perftracker/hostd.sock" /* unless PERFTRACKER_HOSTD names it */
+
 /* Makes path and its parents unless they exist. Returns 0 or -errno with a line in err. */
 _must_check_ int rundir_make(const char *path, mode_t mode, struct err *err);
 
@@ -22,11 +24,17 @@ _must_check_ int rundir_private(const char *path, struct err *err);
 /* Path of this process's socket, its directory made and checked. Returns 0 or -errno. */
 _must_check_ int rundir_socket(char *ret, size_t size, struct err *err);
 
+/* Whether a daemon listens at the socket. */
+bool rundir_is_served(const char *path);
+
 /*
- * Calls visit(arg, path) for each socket with a listening daemon, in no order. Returns 0, or the
- * first negative result of visit.
+ * Calls visit(arg, path) for each socket with a listening daemon, in no order: of this user's jobs,
+ * also those that hostd of a fleet has started, or of a folder. Returns 0, or the first negative
+ * result of visit.
  */
 _must_check_ int rundir_visit(int (*visit)(void *arg, const char *path), void *arg);
+_must_check_ int rundir_visit_folder(const char *base, int (*visit)(void *arg, const char *path),
+				     void *arg);
 
 /*
  * The newest socket with a listening daemon. Returns 0, -ENOENT when no job runs,

@@ -26,6 +26,7 @@ const struct site_key site_keys[] = {
 	{ "hub.folder", SITE_PATH, KEY(hub_folder), .preset = "/var/lib/perftracker/jobs" },
 	{ "hub.run", SITE_PATH, KEY(hub_run), .preset = SITE_DEFAULT_RUN },
 	{ "hub.store", SITE_TEXT, KEY(hub_store), .preset = "/var/lib/perftracker/store.db" },
+	{ "hub.keep_jobs", SITE_NUMBER, KEY(hub_keep_jobs), 0, 100000, .preset = "500" },
 	{ "hub.max_jobs", SITE_NUMBER, KEY(hub_max_jobs), 1, 10000, .preset = "256" },
 	{ "jobs.enable", SITE_WORD, KEY(jobs_enable), .words = "environment|all",
 	  .preset = "environment" },

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* perftracker hub: leads the jobs of a fleet and writes their reports. */
+#include "cmd/siteoptions.h"
+#include "live/fleet/hubservice.h"
+
+static const struct option_row rows[] = { SITE_SERVICE_ROWS };
+
+static int hub_main(const struct command *command, int argc, char **argv)
+{
+	struct site_options options = { .config = NULL };
+	struct site site = { .path = "" };
+	char program[4096];
+	struct hubservice_setup setup = { .site = &site, .program = program };
+	int first, status = optiontable_parse(command, argc, argv, &options, &first);
+
+	if (status == OPTIONS_PARSED)
+		status = optiontable_no_more(command, argc, argv, first);
+	if (status == OPTIONS_PARSED)
+		status = siteoptions_read(command->name, &options, &site);
+	if (status == OPTIONS_PARSED) {
+		siteoptions_begin(&options, program);
+		setup.config = siteoptions_file(&options);
+		setup.sets = options.sets.pairs;
+		status = hubservice_run(&setup);
+	}
+	site_done(&site);
+	return status;
+}
+
+const struct command cmd_hub = {
+	.name = "hub",
+	.summary = "lead the jobs of a fleet and write their reports",
+	.usage = "[OPTION]...\n",
+	.about =
+		"Runs once for a site, until SIGTERM. For each job that `perftracker hostd` has on one or "
+		"more hosts it starts a child, the leader of the job, which decides when to profile, names "
+		"functions and ranks of all hosts in one report, and writes that to `hub.folder` of the "
+		"configuration and to the store. A leader, or a hub, that ends while jobs run is replaced "
+		"by the next one, which learns from the hosts how the jobs are. A second hub of the same "
+		"cluster refuses to start, with exit status 2.\n"
+		"`perftracker status --hub` lists the jobs.\n",
+	OPTION_ROWS(rows),
+	.examples = "perftracker hub --config /etc/perftracker/site.yaml\n"
+		    "perftracker hub --check-config\n",
+	.run = hub_main,
+};

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemons of jobs that hostd starts, knows and reaps. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/subprocess.h"
+#include "host/process/procfs.h"
+#include "live/cluster/subject.h"
+#include "live/fleet/hostservice_parts.h"
+#include "live/run/rundir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START_NS (15 * NSEC_PER_SEC)  /* then a daemon that is not ready has failed */
+#define FORGET_NS (10 * NSEC_PER_SEC) /* a failed start is not tried again before */
+#define WORDS 16
+
+struct hostjob *hostjob_find(struct hostservice *service, const struct jobkey *key)
+{
+	vec_foreach(job, &service->jobs) {
+		if (strcmp((*job)->key.text, key->text) == 0 && !(*job)->closing)
+			return *job;
+	}
+	return NULL;
+}
+
+/* --- folders --- */
+
+/*
+ * Makes a folder that only this user can enter. Its parent belongs to hostd, so nothing in the way
+ * of it is the user's.
+ */
+static int make_private(const char *path, uid_t uid, gid_t gid, struct err *err)
+{
+	bool made = mkdir(path, 0700) == 0;
+	int fd, ret = 0;
+	struct stat st;
+
+	if (!made && errno != EEXIST)
+		return err_set(err, errno, "%s: cannot make this folder: %s", path,
+			       strerror(errno));
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, errno, "%s: expected a folder: %s", path, strerror(errno));
+	if (made && uid != geteuid() && fchown(fd, uid, gid) != 0)
+		ret = err_set(err, errno, "%s: %s", path, strerror(errno));
+	else if (fstat(fd, &st) != 0 || st.st_uid != uid)
+		ret = err_set(err, EPERM, "%s: expected a folder of user %u: remove it", path,
+			      (unsigned)uid);
+	(void)close(fd);
+	return ret;
+}
+
+/* The job's place in the folder and in the run folder of its user. */
+static int set_places(struct hostservice *service, struct hostjob *job, const struct hostask *ask,
+		      struct err *err)
+{
+	const char *folder = service->setup.site->values.hostd_folder;
+	char digest[17], path[512];
+	int ret;
+
+	jobkey_digest(job->key.text, digest);
+	(void)snprintf(path, sizeof(path), "%s/u%u", service->run_dir, (unsigned)ask->uid);
+	ret = make_private(path, ask->uid, ask->gid, err);
+	if ((size_t)snprintf(job->socket, sizeof(job->socket), "%.80s/%s.sock", path, digest) >=
+	    sizeof(job->socket))
+		return err_set(err, ENAMETOOLONG, "%s: path too long for a socket", path);
+	(void)snprintf(path, sizeof(path), "%s/u%u", folder, (unsigned)ask->uid);
+	if (ret == 0)
+		ret = make_private(path, ask->uid, ask->gid, err);
+	if (ret == 0 && (size_t)snprintf(job->out, sizeof(job->out), "%s/%s", path, job->key.job) >=
+				sizeof(job->out))
+		ret = err_set(err, ENAMETOOLONG, "%s: path too long", path);
+	(void)snprintf(job->trace_dir, sizeof(job->trace_dir), "%.500s/traces", job->out);
+	return ret;
+}
+
+/* --- the daemon --- */
+
+static void set_words(const struct hostjob *job, char texts[WORDS][800], const char *ret[WORDS + 1])
+{
+	const struct site_values *site = &job->service->setup.site->values;
+	size_t cnt = 0;
+
+#define WORD(...) (void)snprintf(texts[cnt++], sizeof(texts[0]), __VA_ARGS__)
+	WORD("role=member");
+	WORD("key=%s", job->key.text);
+	WORD("name=%s", job->name);
+	WORD("out=%s", job->out);
+	WORD("socket=%s", job->socket);
+	WORD("command=%s", job->origin.command);
+	WORD("set=host=%s", site->host);
+	WORD("set=hostd.keep_jobs=%u", site->hostd_keep_jobs);
+	WORD("set=hostd.cpu_percent=%u", site->hostd_cpu_percent);
+	WORD("set=jobs.linger_seconds=%u", site->jobs_linger_seconds);
+	WORD("set=jobs.slowdown_percent=%u", site->jobs_slowdown_percent);
+	WORD("set=jobs.min_gap_seconds=%u", site->jobs_min_gap_seconds);
+	WORD("set=jobs.audit=%s", site->jobs_audit ? "yes" : "no");
+#undef WORD
+	for (size_t i = 0; i < cnt; i++)
+		ret[i] = texts[i];
+	ret[cnt] = NULL;
+}
+
+static void fail(struct hostjob *job, const char *why)
+{
+	(void)snprintf(job->why, sizeof(job->why), "%.250s", why);
+	job->state = HOSTJOB_FAILED;
+	if (job->child.pid > 0)
+		(void)subprocess_signal(job->child.pid, SIGKILL); /* it may hang */
+	log_line(LOG_ERROR, "event=job-not-started job=\"%s\" why=\"%s\"", job->key.text, why);
+	hostask_answer_waiting(job->service, job);
+}
+
+static void control_readable(uv_poll_t *poll, int status, int events)
+{
+	struct hostjob *job = poll->data;
+	struct daemon_ready ready;
+	int got = jobchild_take_ready(&job->child, &ready);
+
+	(void)status;
+	(void)events;
+	if (got == 0)
+		return;
+	if (got < 0 || ready.status != 0) {
+		(void)uv_poll_stop(poll);
+		if (job->state == HOSTJOB_STARTING)
+			fail(job, got < 0 ? "the daemon of the job ended at once" : ready.text);
+		return;
+	}
+	(void)snprintf(job->trace_dir, sizeof(job->trace_dir), "%s", ready.trace_dir);
+	job->state = HOSTJOB_READY;
+	job->service->say_ns = 0; /* the hub hears of it at once */
+	log_line(LOG_INFO, "event=job-started job=\"%s\" pid=%d folder=\"%s\"", job->key.text,
+		 (int)job->child.pid, job->out);
+	hostask_answer_waiting(job->service, job);
+}
+
+/* The job's own subjects: what other hosts and other jobs say stays out of reach. */
+static int open_relay(struct hostjob *job, struct err *err)
+{
+	struct hostservice *service = job->service;
+	const char *host = service->setup.site->values.host;
+	char up[BUS_SUBJECT_MAX], down[BUS_SUBJECT_MAX], to[BUS_SUBJECT_MAX];
+	struct relay_setup setup = { .loop = &service->service.loop,
+				     .bus = service->service.bus,
+				     .fd = job->child.relay_fd,
+				     .takes = { up },
+				     .passes = { down, to } };
+	int ret;
+
+	subject_write(up, job->key.text, "up", host);
+	subject_write(down, job->key.text, "down", NULL);
+	subject_write(to, job->key.text, "to", host);
+	ret = relay_open(&setup, &job->relay);
+	job->child.relay_fd = -1; /* the relay's */
+	return ret == 0 ? 0 : err_set(err, -ret, "no way to the bus: %s", strerror(-ret));
+}
+
+static int start_child(struct hostjob *job, const struct hostask *ask, struct err *err)
+{
+	struct hostservice *service = job->service;
+	char texts[WORDS][800];
+	const char *words[WORDS + 1];
+	struct jobchild_user user;
+	struct jobchild_setup setup = {
+		.program = service->setup.program, .words = words, .user = &user, .relay = true
+	};
+	int ret;
+
+	set_words(job, texts, words);
+	jobchild_find_user(ask->uid, ask->gid, &user);
+	ret = jobchild_start(&setup, &job->child, err);
+	if (ret < 0)
+		return ret;
+	job->control.data = job;
+	(void)uv_poll_init(&service->service.loop, &job->control, job->child.control_fd);
+	(void)uv_poll_start(&job->control, UV_READABLE | UV_DISCONNECT, control_readable);
+	if (open_relay(job, err) < 0)
+		log_line(LOG_WARNING, "event=job-alone job=\"%s\" why=\"%s\"", job->key.text,
+			 err->text);
+	return 0;
+}
+
+/* --- begin and end --- */
+
+static void free_job(struct hostjob *job)
+{
+	vec_done(&job->ranks);
+	free(job);
+}
+
+static void control_closed(uv_handle_t *handle)
+{
+	struct hostjob *job = handle->data;
+
+	jobchild_close(&job->child);
+	free_job(job);
+}
+
+/* Takes the job out of the list; those that wait for it are refused. */
+static void close_job(struct hostjob *job)
+{
+	struct hostservice *service = job->service;
+
+	if (job->state == HOSTJOB_STARTING)
+		fail(job, "the daemon of the job ended at once");
+	hostask_answer_waiting(service, job);
+	for (size_t i = 0; i < service->jobs.cnt; i++) {
+		if (service->jobs.data[i] == job) {
+			service->jobs.data[i] = service->jobs.data[--service->jobs.cnt];
+			break;
+		}
+	}
+	job->closing = true;
+	service->say_ns = 0;
+	job->relay = relay_close(job->relay);
+	if (job->control.data != NULL)
+		uv_close((uv_handle_t *)&job->control, control_closed);
+	else
+		free_job(job);
+}
+
+/* The name for people: that of the job without what tells two of them apart. */
+static void set_name(struct hostjob *job)
+{
+	(void)snprintf(job->name, sizeof(job->name), "%.60s", job->key.job);
+}
+
+static int check_room(struct hostservice *service, struct err *err)
+{
+	unsigned most = service->setup.site->values.hostd_max_jobs;
+
+	if (service->jobs.cnt < most)
+		return 0;
+	return err_set(err, EAGAIN, "%u jobs are watched on this host, which is hostd.max_jobs",
+		       most);
+}
+
+int hostjob_start(struct hostservice *service, const struct jobkey *key, const struct hostask *ask,
+		  const struct origin *origin, struct hostjob **ret, struct err *err)
+{
+	struct hostjob *job = NULL;
+	int r = check_room(service, err);
+
+	if (r == 0)
+		job = calloc(1, sizeof(*job));
+	if (r == 0 && (job == NULL || vec_push(&service->jobs, job) < 0))
+		r = err_set(err, ENOMEM, "out of memory");
+	if (r < 0) {
+		free(job);
+		return r;
+	}
+	job->service = service;
+	job->key = *key;
+	job->origin = *origin;
+	job->started_ns = clock_mono_ns();
+	job->child = (struct jobchild){ .control_fd = -1, .relay_fd = -1 };
+	set_name(job);
+	r = set_places(service, job, ask, err);
+	if (r == 0 && rundir_is_served(job->socket)) {
+		job->state = HOSTJOB_READY;
+		log_line(
+			LOG_WARNING,
+			"event=job-found job=\"%s\" why=\"an earlier hostd has started its daemon\" "
+			"effect=\"it is watched on this host alone until it ends\"",
+			key->text);
+	} else if (r == 0) {
+		r = start_child(job, ask, err);
+	}
+	if (r < 0) {
+		service->jobs.cnt--; /* it is the last one */
+		free_job(job);
+		return r;
+	}
+	*ret = job;
+	return 0;
+}
+
+/* --- two jobs with one key --- */
+
+static bool is_alive(const struct hostjob_rank *known)
+{
+	struct procfs_stat stat;
+
+	return procfs_read_stat("", known->pid, 0, &stat) == 0 && stat.start == known->start &&
+	       stat.state != 'Z' && stat.state != 'X';
+}
+
+/* Of a rank: the process that has it. Without ranks: another script that still runs. */
+static const struct hostjob_rank *find_rival(const struct hostjob *job, int rank, uint32_t pid,
+					     const struct origin *origin,
+					     struct hostjob_rank *script)
+{
+	vec_foreach(known, &job->ranks) {
+		if (rank >= 0 && known->rank == rank && known->pid != pid && is_alive(known))
+			return known;
+	}
+	*script = (struct hostjob_rank){ .pid = job->origin.pid, .start = job->origin.start };
+	if (rank < 0 && origin->pid != 0 && job->origin.pid != 0 &&
+	    origin->pid != job->origin.pid && is_alive(script))
+		return script;
+	return NULL;
+}
+
+static void note_rank(struct hostjob *job, int rank, uint32_t pid, const struct origin *origin)
+{
+	struct hostjob_rank fresh = { .rank = rank, .pid = pid };
+	struct procfs_stat stat;
+
+	if (procfs_read_stat("", pid, 0, &stat) == 0)
+		fresh.start = stat.start;
+	if (rank < 0)
+		job->origin = *origin; /* of the latest script */
+	vec_foreach(known, &job->ranks) {
+		if (known->rank == rank) {
+			*known = fresh;
+			return;
+		}
+	}
+	if (rank >= 0 && job->ranks.cnt < HOSTJOB_RANKS_MAX)
+		(void)!vec_push(&job->ranks, fresh); /* no memory: a second one is not noticed */
+}
+
+bool hostjob_admit(struct hostjob *job, const struct hostask *ask, int rank,
+		   const struct origin *origin, char *why, size_t size)
+{
+	struct hostjob_rank script;
+	const struct hostjob_rank *rival = find_rival(job, rank, ask->pid, origin, &script);
+
+	if (rival == NULL) {
+		note_rank(job, rank, ask->pid, origin);
+		return true;
+	}
+	(void)snprintf(why, size, "process %u has this place in job %s and still runs", rival->pid,
+		       job->key.job);
+	if (!job->twice_logged)
+		log_line(LOG_WARNING,
+			 "event=job-twice job=\"%s\" rank=%d pids=\"%u, %u\" effect=\"the second "
+			 "process is not watched\" remedy=\"give each job a PERFTRACKER_JOB of its "
+			 "own\"",
+			 job->key.text, rank, rival->pid, ask->pid);
+	job->twice_logged = true;
+	return false;
+}
+
+/* --- all --- */
+
+void hostjob_reap(struct hostservice *service)
+{
+	for (size_t i = 0; i < service->jobs.cnt;) {
+		struct hostjob *job = service->jobs.data[i];
+		int status;
+
+		if (job->child.pid <= 0 || subprocess_reap(job->child.pid, &status) != 1) {
+			i++;
+			continue;
+		}
+		job->child.pid = 0;
+		log_line(status == 0 ? LOG_INFO : LOG_WARNING,
+			 "event=job-ended job=\"%s\" status=%d folder=\"%s\"", job->key.text,
+			 WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+			 job->out);
+		close_job(job);
+	}
+}
+
+/* A daemon of an earlier hostd is no child: its socket says when it has ended. */
+static bool has_left(const struct hostjob *job)
+{
+	return job->child.pid == 0 && job->state == HOSTJOB_READY && !rundir_is_served(job->socket);
+}
+
+void hostjob_tick(struct hostservice *service, int64_t now_ns)
+{
+	for (size_t i = 0; i < service->jobs.cnt;) {
+		struct hostjob *job = service->jobs.data[i];
+
+		if (job->state == HOSTJOB_STARTING && now_ns - job->started_ns > START_NS)
+			fail(job, "the daemon of the job is not ready after 15 s");
+		if (job->child.pid == 0 &&
+		    (job->state == HOSTJOB_FAILED ? now_ns - job->started_ns > FORGET_NS
+						  : has_left(job)))
+			close_job(job);
+		else
+			i++;
+	}
+}
+
+void hostjob_ask_all_to_end(struct hostservice *service)
+{
+	vec_foreach(job, &service->jobs)
+		jobchild_ask_end(&(*job)->child);
+}
+
+void hostjob_close_all(struct hostservice *service)
+{
+	while (service->jobs.cnt > 0) {
+		struct hostjob *job = service->jobs.data[0];
+
+		jobchild_kill(&job->child);
+		close_job(job);
+	}
+	vec_done(&service->jobs);
+}
