@@ -11,7 +11,9 @@ def attach() -> None:
     try:
         import os
 
-        if not os.environ.get("PERFTRACKER_SOCKET"):
+        # Without a daemon of the job, hostd of a fleet may have one (perftracker/_fleet.py).
+        hostd = os.environ.get("PERFTRACKER_HOSTD") or "/run/perftracker/hostd.sock"
+        if not os.environ.get("PERFTRACKER_SOCKET") and not os.path.exists(hostd):
             return
         import sys
 

@@ -5,8 +5,10 @@
 to the code (torch 2.5 and newer). With an older torch, or to mark iterations
 by hand, write ``import perftracker`` after ``import torch``.
 
-Without a daemon (the environment variable PERFTRACKER_SOCKET is unset) every
-function here does nothing. No exception of PerfTracker's reaches the caller.
+On a host with ``perftracker hostd`` jobs are attached without that command, if
+PERFTRACKER=1 is set or the site enables all jobs. Without a daemon (the variable
+PERFTRACKER_SOCKET is unset, and there is no hostd) every function here does nothing.
+No exception of PerfTracker's reaches the caller.
 """
 
 from contextlib import AbstractContextManager

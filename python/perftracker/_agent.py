@@ -31,9 +31,11 @@ EBUSY = -16
 LIBRARY = "libperftracker-agent.so"
 
 
-def library_path() -> str:
-    """PERFTRACKER_AGENT, else the library beside this file, as in a wheel."""
+def library_path(named: str = "") -> str:
+    """PERFTRACKER_AGENT, else the library beside this file, as in a wheel, else the one named."""
     beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), LIBRARY)
+    if not os.path.exists(beside) and named:
+        beside = named
     return os.environ.get("PERFTRACKER_AGENT") or beside
 
 

@@ -20,7 +20,7 @@ import threading
 import time
 from typing import Any, Callable, ContextManager, Dict, List, Optional
 
-from perftracker import _agent, _rank, _signals
+from perftracker import _agent, _fleet, _rank, _signals
 from perftracker._source import (
     AgentSource,
     SourceError,
@@ -45,6 +45,9 @@ class _Hook:
         self.state = FRESH
         self.reason = ""
         self.socket = ""
+        self.hostd = ""  # of a fleet, which says the socket at the first mark
+        self.question: Any = None  # to hostd, until it has answered
+        self.library = ""  # the agent that hostd names
         self.directory = ""
         self.pid = 0
         self.forked = False
@@ -126,8 +129,10 @@ def _connect() -> bool:
     if _hook.state is DISABLED or _in_loader_process():
         _disable("a data-loading process")
         return False
+    if not _hook.socket and not _ask_hostd():
+        return False
     if _hook.agent is None:
-        _hook.agent = _agent.Agent(_agent.library_path())
+        _hook.agent = _agent.Agent(_agent.library_path(_hook.library))
     rank, local_rank, world_size = _rank.identity()
     error = _hook.agent.start(os.fsencode(_hook.socket), rank, local_rank, world_size)
     if error == 0:
@@ -137,6 +142,26 @@ def _connect() -> bool:
     if error != _agent.EAGAIN or _hook.tries >= CONNECT_TRIES:  # EAGAIN: its backlog is full
         _disable("no connection: %s" % os.strerror(-error))
     return False
+
+
+def _ask_hostd() -> bool:
+    """True once hostd has said which daemon watches this process; does not wait for it."""
+    if _hook.question is None:
+        try:
+            _hook.question = _fleet.Question(_hook.hostd)
+        except BlockingIOError:  # its backlog is full
+            _hook.tries += 1
+            if _hook.tries >= CONNECT_TRIES:
+                raise
+            return False
+    said = _hook.question.answer()
+    if said is None:
+        return False
+    _hook.question = None
+    _hook.socket = said["socket"]
+    _hook.directory = said.get("dir", "")
+    _hook.library = said.get("agent", "")
+    return True
 
 
 def _activate() -> None:
@@ -395,6 +420,7 @@ def _forked_child() -> None:
     _lock = threading.Lock()
     _hook.children = []
     _hook.groups = []
+    _hook.question = None  # the parent's
     if _hook.state is FRESH and _hook.agent is None:
         _hook.forked = True
         return
@@ -406,16 +432,20 @@ def _forked_child() -> None:
 
 
 def attach() -> None:
-    """Wraps DataLoader and Optimizer once, if torch is imported and PERFTRACKER_SOCKET is set."""
+    """Wraps DataLoader and Optimizer once, if torch is imported and a daemon may watch.
+
+    That is the one of PERFTRACKER_SOCKET, or the one that hostd of a fleet names later.
+    """
     global _attached
     try:
         with _lock:
-            socket = os.environ.get("PERFTRACKER_SOCKET")
-            if not socket:
+            socket = os.environ.get("PERFTRACKER_SOCKET", "")
+            hostd = "" if socket else _fleet.find()
+            if not socket and not hostd:
                 return
             if not _attached:
                 _attached = True
-                _hook.socket = socket
+                _hook.socket, _hook.hostd = socket, hostd
                 _hook.directory = os.environ.get("PERFTRACKER_DIR", "")
                 os.register_at_fork(after_in_child=_forked_child)
             _wrap_torch()

@@ -40,6 +40,7 @@ struct cluster_setup {
 	const char *out_dir;
 	uint32_t node_rank;
 	uint32_t members; /* expected in all; 0: unknown */
+	bool no_workers;  /* a leader on a host that is none of the job's */
 };
 
 struct cluster_stats {

@@ -242,7 +242,7 @@ static void meet(struct leader *l, struct remote *remote, const Cluster__Up *up)
 	remote_begin(remote, up);
 	remote->slot = ++l->last_slot;
 	log_line(LOG_INFO, "event=host-joined host=\"%s\" node_rank=%u hosts=%zu", remote->host,
-		 up->node_rank, l->remotes.cnt + 1);
+		 up->node_rank, l->remotes.cnt + !l->setup.no_workers);
 	if (strcmp(up->program, PT_VERSION) != 0)
 		log_line(LOG_WARNING,
 			 "event=other-version host=\"%s\" version=\"%.40s\" here=" PT_VERSION,

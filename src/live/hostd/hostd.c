@@ -498,8 +498,10 @@ int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *
 	if (hostd == NULL)
 		return err_set(err, ENOMEM, "out of memory");
 	hostd->setup = *setup;
-	hostd->about = (struct about_job){ .supervisor_pid = (uint32_t)getppid(),
-					   .started_wall_ns = clock_wall_ns() };
+	hostd->about = (struct about_job){
+		.supervisor_pid = (uint32_t)(setup->options->fleet != NULL ? getpid() : getppid()),
+		.started_wall_ns = clock_wall_ns()
+	};
 	hostd->listen_fd = bind_socket(setup->socket_path, err);
 	if (hostd->listen_fd < 0) {
 		r = hostd->listen_fd;

@@ -301,7 +301,8 @@ int hosts_open_fleet(const struct run_options *options, struct bus *local, struc
 					     .job = fleet->key,
 					     .id = fleet->host,
 					     .host = fleet->host,
-					     .out_dir = options->out_dir };
+					     .out_dir = options->out_dir,
+					     .no_workers = true };
 	struct hosts *hosts = calloc(1, sizeof(*hosts));
 	int r = -ENOMEM;
 
@@ -321,6 +322,8 @@ int hosts_open_fleet(const struct run_options *options, struct bus *local, struc
 		(void)hosts_close(hosts);
 		return err_set(err, -r, "%s: %s", fleet->key, strerror(-r));
 	}
+	if (hosts->leader != NULL) /* hosts that have waited speak before the first tick */
+		leader_tick(hosts->leader, hosts->opened_ns);
 	*ret = hosts;
 	return 0;
 }
