@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "cmd/jobchoice.h"
+#include "cmd/siteoptions.h"
 #include "cmd/status_jobs.h"
 #include "cmd/status_overhead.h"
 #include "format/shared/message.h"
@@ -201,7 +202,8 @@ static int collect(const char *socket, message_vec *ret, struct report_overhead 
 
 struct status_options {
 	struct job_choice choice;
-	bool watch;
+	struct site_options site; /* of the fleet, with hub */
+	bool watch, hub;
 	enum output_format format; /* text or JSON */
 };
 
@@ -209,6 +211,11 @@ struct status_options {
 
 static const struct option_row rows[] = {
 	JOB_CHOICE_ROWS(struct status_options),
+	{ .name = "hub",
+	  FIELD(hub),
+	  .help = "list the jobs that the hub of a fleet leads on this host",
+	  .more = "For the hub's own user, or root." },
+	SITE_CONFIG_ROW(struct status_options, site.config),
 	{ .name = "watch",
 	  .letter = 'w',
 	  FIELD(watch),
@@ -244,14 +251,67 @@ static int show_job(const struct status_options *options, const char *socket,
 	return ret;
 }
 
+/* The run folder of the hub, of which a site may have no file on this host. */
+static int find_hub(const struct status_options *options, char *ret, size_t size, struct err *err)
+{
+	const char *file = siteoptions_file(&options->site);
+	struct site_problems problems = { .cnt = 0 };
+	struct site site;
+	int r = site_init(&site);
+
+	if (r == 0 && (options->site.config != NULL || access(file, R_OK) == 0))
+		site_take_file(&site, file, &problems);
+	if (r < 0)
+		(void)err_set(err, ENOMEM, "out of memory");
+	else if (problems.cnt > 0)
+		r = err_set(err, EINVAL, "%.*s", (int)strcspn(str_borrow(&problems.lines), "\n"),
+			    str_borrow(&problems.lines));
+	else
+		(void)snprintf(ret, size, "%s", site.values.hub_run);
+	site_problems_done(&problems);
+	site_done(&site);
+	return r;
+}
+
+/* Prints the jobs of the fleet's hub. Returns 0 or -errno with a line in err. */
+static int show_hub(const struct status_options *options, struct err *err)
+{
+	job_about_vec jobs = { 0 };
+	char folder[1024];
+	int ret = find_hub(options, folder, sizeof(folder), err);
+
+	if (ret == 0 && access(folder, R_OK | X_OK) != 0)
+		ret = err_set(err, errno,
+			      "%s: %s: expected the run folder of a hub; it is hub.run of --config",
+			      folder, strerror(errno));
+	if (ret == 0) {
+		ret = jobs_list(folder, &jobs);
+		if (ret < 0)
+			(void)err_set(err, -ret, "out of memory");
+	}
+	if (ret == 0 && options->format == OUTPUT_JSON) {
+		(void)printf("{\"schema\":\"perftracker.fleet.v1\",\"jobs\":");
+		ret = status_jobs_json(&jobs, stdout);
+		(void)printf("}\n");
+	} else if (ret == 0) {
+		status_fleet_table(&jobs, stdout);
+	}
+	vec_done(&jobs);
+	return ret;
+}
+
 /* Prints all jobs, or the chosen one. Returns 0 or -errno with a line in err. */
 static int show(const struct status_options *options, struct err *err)
 {
 	bool chosen = options->choice.job != NULL || options->choice.socket != NULL;
 	job_about_vec jobs = { 0 };
 	char socket[128];
-	int ret = jobs_list(&jobs);
+	int ret = jobs_list(NULL, &jobs);
 
+	if (options->hub) {
+		vec_done(&jobs);
+		return show_hub(options, err);
+	}
 	if (ret < 0)
 		(void)err_set(err, -ret, "out of memory");
 	else if (!chosen && options->format == OUTPUT_TEXT && jobs.cnt > 1)
@@ -306,7 +366,8 @@ const struct command cmd_status = {
 	.summary = "show the state of running jobs",
 	.usage = "[OPTION]...\n",
 	.about =
-		"Lists the user's jobs that `perftracker run` watches on this host. Of one job, the only "
+		"Lists the user's jobs that `perftracker run` or `perftracker hostd` watches on this host; "
+		"with --hub, where the hub of a fleet runs, the jobs of all hosts. Of one job, the only "
 		"one or that of --job: its folder, its latest report, and a line for each training "
 		"process: its rank, its state, its step, its iteration time now and at its best, and the time "
 		"since its last sign of life. On the first host of a job over several hosts these are the "
@@ -316,6 +377,7 @@ const struct command cmd_status = {
 		"much.\n",
 	OPTION_ROWS(rows),
 	.examples = "perftracker status\n"
-		    "perftracker status --watch --job train\n",
+		    "perftracker status --watch --job train\n"
+		    "perftracker status --hub\n",
 	.run = status_main,
 };

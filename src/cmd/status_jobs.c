@@ -44,6 +44,26 @@ void status_jobs_table(const job_about_vec *jobs, FILE *out)
 	}
 }
 
+void status_fleet_table(const job_about_vec *jobs, FILE *out)
+{
+	(void)fprintf(out, "%-28s %8s %-20s %5s %5s %9s %9s %9s  %-12s %s\n", "job", "runs for",
+		      "state", "hosts", "ranks", "step", "now ms", "best ms", "last report",
+		      "reason");
+	vec_foreach(about, jobs) {
+		char age[16], state[64];
+
+		storechoice_span(clock_wall_ns() - about->started_wall_ns, age);
+		put_state(about, state);
+		(void)fprintf(out,
+			      "%-28s %8s %-20s %5" PRIu64 " %5" PRIu64 " %9" PRIu64
+			      " %9.1f %9.1f  %-12s %s\n",
+			      or_dash(about->name), age, state, about->hosts, about->workers,
+			      about->step, (double)about->now_ns / NSEC_PER_MSEC,
+			      (double)about->best_ns / NSEC_PER_MSEC, or_dash(about->verdict),
+			      about->reason);
+	}
+}
+
 void status_job_lines(const struct job_about *about, FILE *out)
 {
 	char age[16];
@@ -78,6 +98,8 @@ static json_t *job_object(struct json_writer *w, const struct job_about *about)
 	put_text(w, job, "socket", about->socket);
 	put_text(w, job, "state", about->state);
 	jsonwriter_put(w, job, "workers", json_integer((json_int_t)about->workers));
+	if (about->hosts > 0)
+		jsonwriter_put(w, job, "hosts", json_integer((json_int_t)about->hosts));
 	jsonwriter_put(w, job, "step", json_integer((json_int_t)about->step));
 	jsonwriter_put(w, job, "slow_since_step", json_integer((json_int_t)about->slow_since_step));
 	jsonwriter_put(w, job, "restarts", json_integer((json_int_t)about->restarts));

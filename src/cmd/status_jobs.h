@@ -9,6 +9,9 @@
 /* One line for each job. */
 void status_jobs_table(const job_about_vec *jobs, FILE *out);
 
+/* The same for jobs of a fleet, as its hub sees them. */
+void status_fleet_table(const job_about_vec *jobs, FILE *out);
+
 /* Name, folder, and the latest report of a job. */
 void status_job_lines(const struct job_about *about, FILE *out);
 

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #define STATUS_LINES 64u /* of one answer */
 
@@ -27,10 +28,26 @@ static void say(struct client *asker, const char *fmt, ...)
 	(void)hostd_reply(asker, &line);
 }
 
+typedef VEC(struct wire_state) state_vec;
+
+static size_t count_hosts(const state_vec *states)
+{
+	size_t ret = 0;
+
+	for (size_t i = 0; i < states->cnt; i++) {
+		bool seen = false;
+
+		for (size_t k = 0; k < i && !seen; k++)
+			seen = strcmp(states->data[k].host, states->data[i].host) == 0;
+		ret += !seen;
+	}
+	return ret;
+}
+
 /* State and pace of the job. Without memory nothing is said of them. */
 static void say_state(struct client *asker)
 {
-	VEC(struct wire_state) states = { 0 };
+	state_vec states = { 0 };
 	struct jobstate_pace pace;
 	int error = 0;
 
@@ -55,6 +72,8 @@ static void say_state(struct client *asker)
 		say(asker, "now_ns=%" PRId64, pace.now_ns);
 		say(asker, "best_ns=%" PRId64, pace.best_ns);
 	}
+	if (error == 0 && asker->hostd->about.others.states.cnt > 0)
+		say(asker, "hosts=%zu", count_hosts(&states));
 	vec_done(&states);
 }
 

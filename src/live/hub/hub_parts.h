@@ -79,7 +79,7 @@ struct hub {
 	uint64_t hang_step;	      /* after the latest hang report; 0: none */
 	int64_t hang_ns, hang_due_ns; /* of that report; the next one waits so long for stacks; 0 */
 	char shown[64];		      /* the job's state as last logged */
-	bool advised, part_logged;    /* lines said: no iteration was seen; only some ranks are */
+	bool advised, part_logged, twice_logged; /* lines that are said once */
 	struct last_report last;
 	struct keeper *keeper;		/* NULL: nothing is kept */
 	int64_t keep_ns, first_tick_ns; /* not before: the next state for it; 0: none yet */

@@ -418,6 +418,22 @@ static void ranks_that_are_started_again_are_a_new_life_of_the_job(void **state)
 	assert_reported("the last life ran 3 iterations, too few to judge");
 }
 
+static void two_living_processes_of_one_rank_are_told(void **state)
+{
+	struct wire_state second = test_worker(1, 3, 50 * NSEC_PER_MSEC);
+
+	(void)state;
+	end_rank(0, 1 << 8);
+	second.rank = 0;
+	second.worker = 90;
+	publish(&second);
+	assert_false(f.hub->twice_logged); /* it was started again */
+	second.rank = 1;
+	second.worker = 91;
+	publish(&second);
+	assert_true(f.hub->twice_logged);
+}
+
 static void the_exit_status_of_a_rank_that_was_started_again_comes_late(void **state)
 {
 	struct wire_state old = test_worker(0, 500, 50 * NSEC_PER_MSEC), fresh = old;
@@ -461,6 +477,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			ranks_that_are_started_again_are_a_new_life_of_the_job, open_all,
 			close_all),
+		cmocka_unit_test_setup_teardown(two_living_processes_of_one_rank_are_told, open_all,
+						close_all),
 		cmocka_unit_test_setup_teardown(
 			the_exit_status_of_a_rank_that_was_started_again_comes_late, open_all,
 			close_all),

@@ -147,8 +147,26 @@ static bool replace(struct hub *hub, const struct wire_state *state)
 
 /* --- all --- */
 
+/* Two jobs with one id, or two ranks with one number: what is found of them is wrong. */
+static void note_twice(struct hub *hub, const struct wire_state *state)
+{
+	if (hub->twice_logged || !wire_is_watched(state))
+		return;
+	vec_foreach(known, &hub->workers) {
+		if (known->rank != state->rank || !wire_is_watched(known) || known->bye)
+			continue;
+		hub->twice_logged = true;
+		log_line(LOG_WARNING,
+			 "event=rank-twice rank=%d processes=\"%u on %s, %u on %s\" "
+			 "remedy=\"give each job an id, and each process a rank, of its own\"",
+			 state->rank, known->pid, known->host, state->pid, state->host);
+		return;
+	}
+}
+
 static void take_new(struct hub *hub, struct wire_state *state)
 {
+	note_twice(hub, state);
 	state->arrival = ++hub->arrivals;
 	if (!replace(hub, state) && hub->workers.cnt < HUB_WORKER_MAX)
 		(void)vec_push(&hub->workers, *state); /* no memory: hostd repeats it in 100 ms */

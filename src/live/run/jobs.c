@@ -22,6 +22,7 @@ static void take_numbers(struct job_about *about, const char *pair)
 		int64_t *time_ns;
 	} numbers[] = {
 		{ "workers=", &about->workers, NULL },
+		{ "hosts=", &about->hosts, NULL },
 		{ "step=", &about->step, NULL },
 		{ "slow_since=", &about->slow_since_step, NULL },
 		{ "restarts=", &about->restarts, NULL },
@@ -106,9 +107,10 @@ static int add_job(void *arg, const char *socket)
 	return jobs_ask(socket, &about, NULL) < 0 ? 0 : vec_push(jobs, about);
 }
 
-int jobs_list(job_about_vec *ret)
+int jobs_list(const char *folder, job_about_vec *ret)
 {
-	int error = rundir_visit(add_job, ret);
+	int error = folder == NULL ? rundir_visit(add_job, ret)
+				   : rundir_visit_folder(folder, add_job, ret);
 
 	if (ret->cnt > 0)
 		qsort(ret->data, ret->cnt, sizeof(*ret->data), by_start);
@@ -129,7 +131,7 @@ static int find_named(const char *word, char *ret, size_t size, struct err *err)
 	job_about_vec jobs = { 0 };
 	const struct job_about *found = NULL;
 	size_t cnt = 0;
-	int error = jobs_list(&jobs);
+	int error = jobs_list(NULL, &jobs);
 
 	vec_foreach(about, &jobs) {
 		if (!is_meant(about, word))
