@@ -6,7 +6,7 @@ _perftracker_options() {
 	case $1 in
 	run) echo '--output --keep-traces --format --report-to --log-format --color --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --audit-every --no-checkup --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --hub --secret-file --insecure --store --config --show-settings --help' ;;
 	profile) echo '--job --socket --format --output --window --timeout --help' ;;
-	status) echo '--job --socket --watch --format --help' ;;
+	status) echo '--job --socket --hub --config --watch --format --help' ;;
 	accept) echo '--job --socket --help' ;;
 	timeline) echo '--output --last --ranks --no-align --format --help' ;;
 	jobs) echo '--store --limit --format --help' ;;
@@ -20,6 +20,8 @@ _perftracker_options() {
 	dump) echo '--format --top --collectives --help' ;;
 	doctor) echo '--python --format --verbose --exit-code --root --help' ;;
 	gpu-sampler) echo '--cupti --window --help' ;;
+	hostd) echo '--config --set --check-config --log-format --color --help' ;;
+	hub) echo '--config --set --check-config --log-format --color --help' ;;
 	esac
 }
 
@@ -72,6 +74,7 @@ _perftracker_value() {
 	'profile --timeout') ;;
 	'status --job') ;;
 	'status --socket') _perftracker_paths -f ;;
+	'status --config' | 'status -c') _perftracker_paths -f ;;
 	'status --format' | 'status -f') _perftracker_words 'text json' ;;
 	'accept --job') ;;
 	'accept --socket') _perftracker_paths -f ;;
@@ -147,6 +150,14 @@ _perftracker_value() {
 	'doctor --format') _perftracker_words 'text json' ;;
 	'doctor --root') _perftracker_paths -d ;;
 	'gpu-sampler --cupti') _perftracker_paths -f ;;
+	'hostd --config' | 'hostd -c') _perftracker_paths -f ;;
+	'hostd --set') ;;
+	'hostd --log-format') _perftracker_words 'auto people logfmt json' ;;
+	'hostd --color') _perftracker_words 'auto always never' ;;
+	'hub --config' | 'hub -c') _perftracker_paths -f ;;
+	'hub --set') ;;
+	'hub --log-format') _perftracker_words 'auto people logfmt json' ;;
+	'hub --color') _perftracker_words 'auto always never' ;;
 	*) return 1 ;;
 	esac
 }
@@ -156,7 +167,7 @@ _perftracker() {
 	local command=${COMP_WORDS[1]}
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_perftracker_words 'run profile status accept timeline jobs history report analyze diff summarize localize simulate dump doctor gpu-sampler --help --version'
+		_perftracker_words 'run profile status accept timeline jobs history report analyze diff summarize localize simulate dump doctor gpu-sampler hostd hub --help --version'
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
