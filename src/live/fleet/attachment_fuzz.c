@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct attachment attachment;
-	struct origin origin = { .pid = 1, .start = 2 };
+	struct joborigin origin = { .pid = 1, .start = 2 };
 	const char *job = NULL;
 	unsigned uid = 0;
 	struct jobkey key;

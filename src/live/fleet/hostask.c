@@ -112,7 +112,7 @@ static int rank_of(const struct attachment *request)
 static void take_request(struct hostask *ask, const struct attachment *request)
 {
 	const char *no = why_not(ask, request);
-	struct origin origin = { .pid = 0 };
+	struct joborigin origin = { .pid = 0 };
 	struct err err = { "" };
 	struct jobkey key;
 	char why[256];
@@ -121,7 +121,7 @@ static void take_request(struct hostask *ask, const struct attachment *request)
 		refuse(ask, no);
 		return;
 	}
-	if (origin_find("", ask->pid, &origin) < 0)
+	if (joborigin_find("", ask->pid, &origin) < 0)
 		origin.pid = 0; /* in a container whose processes hostd does not see */
 	jobkey_make(ask->service->setup.site->values.cluster, ask->uid, request, &origin, &key);
 	if (key.is_plain && origin.pid == 0) {

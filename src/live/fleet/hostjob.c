@@ -244,7 +244,7 @@ static int check_room(struct hostservice *service, struct err *err)
 }
 
 int hostjob_start(struct hostservice *service, const struct jobkey *key, const struct hostask *ask,
-		  const struct origin *origin, struct hostjob **ret, struct err *err)
+		  const struct joborigin *origin, struct hostjob **ret, struct err *err)
 {
 	struct hostjob *job = NULL;
 	int r = check_room(service, err);
@@ -295,7 +295,7 @@ static bool is_alive(const struct hostjob_rank *known)
 
 /* Of a rank: the process that has it. Without ranks: another script that still runs. */
 static const struct hostjob_rank *find_rival(const struct hostjob *job, int rank, uint32_t pid,
-					     const struct origin *origin,
+					     const struct joborigin *origin,
 					     struct hostjob_rank *script)
 {
 	vec_foreach(known, &job->ranks) {
@@ -309,7 +309,7 @@ static const struct hostjob_rank *find_rival(const struct hostjob *job, int rank
 	return NULL;
 }
 
-static void note_rank(struct hostjob *job, int rank, uint32_t pid, const struct origin *origin)
+static void note_rank(struct hostjob *job, int rank, uint32_t pid, const struct joborigin *origin)
 {
 	struct hostjob_rank fresh = { .rank = rank, .pid = pid };
 	struct procfs_stat stat;
@@ -329,7 +329,7 @@ static void note_rank(struct hostjob *job, int rank, uint32_t pid, const struct 
 }
 
 bool hostjob_admit(struct hostjob *job, const struct hostask *ask, int rank,
-		   const struct origin *origin, char *why, size_t size)
+		   const struct joborigin *origin, char *why, size_t size)
 {
 	struct hostjob_rank script;
 	const struct hostjob_rank *rival = find_rival(job, rank, ask->pid, origin, &script);

@@ -41,7 +41,7 @@ struct hostjob {
 	struct jobchild child; /* pid 0: it was started by an earlier hostd */
 	uv_poll_t control;
 	struct relay *relay; /* NULL: the job's daemon has no bus */
-	struct origin origin;
+	struct joborigin origin;
 	VEC(struct hostjob_rank) ranks;
 	int64_t started_ns;
 	bool twice_logged, closing;
@@ -96,7 +96,7 @@ struct hostjob *hostjob_find(struct hostservice *service, const struct jobkey *k
  * with a line in err.
  */
 _must_check_ int hostjob_start(struct hostservice *service, const struct jobkey *key,
-			       const struct hostask *ask, const struct origin *origin,
+			       const struct hostask *ask, const struct joborigin *origin,
 			       struct hostjob **ret, struct err *err);
 
 /*
@@ -104,7 +104,7 @@ _must_check_ int hostjob_start(struct hostservice *service, const struct jobkey 
  * why says so.
  */
 bool hostjob_admit(struct hostjob *job, const struct hostask *ask, int rank,
-		   const struct origin *origin, char *why, size_t size);
+		   const struct joborigin *origin, char *why, size_t size);
 
 /* Ends and frees those whose daemons have ended. */
 void hostjob_reap(struct hostservice *service);

@@ -75,7 +75,7 @@ static void append_rendezvous(const struct attachment *a, struct str *out)
 }
 
 /* The name of a script and the process: that of another run of it differs. */
-static void append_origin(const struct origin *origin, struct str *out)
+static void append_origin(const struct joborigin *origin, struct str *out)
 {
 	char words[sizeof(origin->command)], name[JOBNAME_BYTES], *argv[64], *save = NULL;
 	size_t cnt = 0;
@@ -108,7 +108,7 @@ static void append_epoch(const struct attachment *a, struct str *out)
 }
 
 void jobkey_make(const char *cluster, uid_t uid, const struct attachment *attachment,
-		 const struct origin *origin, struct jobkey *ret)
+		 const struct joborigin *origin, struct jobkey *ret)
 {
 	const char *named = attachment_find(attachment, "PERFTRACKER_JOB");
 	struct str job = { 0 };

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "host/process/origin.h"
+#include "host/process/joborigin.h"
 #include "live/fleet/attachment.h"
 
 #include <sys/types.h>
@@ -26,7 +26,7 @@ struct jobkey {
 
 /* origin: of the process that asks. */
 void jobkey_make(const char *cluster, uid_t uid, const struct attachment *attachment,
-		 const struct origin *origin, struct jobkey *ret);
+		 const struct joborigin *origin, struct jobkey *ret);
 
 /*
  * Whether text is a key of this cluster; its user and job then (borrowed from text). Of another

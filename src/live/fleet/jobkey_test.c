@@ -12,9 +12,9 @@
 #include <cmocka.h>
 /* clang-format on */
 
-static const struct origin origin = { .pid = 77,
-				      .start = 1234,
-				      .command = "/usr/bin/python3 gpt/train.py --lr 1" };
+static const struct joborigin origin = { .pid = 77,
+					 .start = 1234,
+					 .command = "/usr/bin/python3 gpt/train.py --lr 1" };
 
 static void make(const char *variables, uid_t uid, struct jobkey *ret)
 {

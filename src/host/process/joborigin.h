@@ -9,11 +9,11 @@
 
 #include "base/base.h"
 
-struct origin {
+struct joborigin {
 	uint32_t pid;
 	uint64_t start;	   /* since boot, in ticks: unique together with pid */
 	char command[512]; /* its command line, for people */
 };
 
 /* root: before "/proc", "" on a machine. Returns 0, or -errno where the worker is not seen. */
-_must_check_ int origin_find(const char *root, uint32_t pid, struct origin *ret);
+_must_check_ int joborigin_find(const char *root, uint32_t pid, struct joborigin *ret);

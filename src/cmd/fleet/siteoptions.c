@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/siteoptions.h"
+#include "cmd/fleet/siteoptions.h"
 
 #include "live/run/runlog.h"
 

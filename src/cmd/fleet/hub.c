@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perftracker hub: leads the jobs of a fleet and writes their reports. */
-#include "cmd/siteoptions.h"
+#include "cmd/fleet/siteoptions.h"
 #include "live/fleet/hubservice.h"
 
 static const struct option_row rows[] = { SITE_SERVICE_ROWS };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/process/origin.h"
+#include "host/process/joborigin.h"
 
 #include "host/process/test_tree.h"
 
@@ -22,16 +22,16 @@ static void add_process(const char *root, unsigned pid, unsigned parent, unsigne
 
 static void find(const char *root, uint32_t pid, uint32_t expected)
 {
-	struct origin origin;
+	struct joborigin origin;
 
-	assert_int_equal(origin_find(root, pid, &origin), 0);
+	assert_int_equal(joborigin_find(root, pid, &origin), 0);
 	assert_int_equal(origin.pid, expected);
 }
 
 static void spawned_ranks_have_the_origin_of_their_script(void **state)
 {
 	const char *root = *state;
-	struct origin origin;
+	struct joborigin origin;
 
 	add_process(root, 10, 1, 100, "/bin/bash");
 	add_process(root, 20, 10, 200, "/bin/python");
@@ -42,7 +42,7 @@ static void spawned_ranks_have_the_origin_of_their_script(void **state)
 	find(root, 21, 20);
 	find(root, 22, 20);
 	find(root, 30, 30);
-	assert_int_equal(origin_find(root, 22, &origin), 0);
+	assert_int_equal(joborigin_find(root, 22, &origin), 0);
 	assert_int_equal(origin.start, 200);
 	assert_string_equal(origin.command, "/bin/python");
 }
@@ -65,10 +65,10 @@ static void a_process_that_is_its_own_ancestor_ends_the_search(void **state)
 
 static void a_process_that_is_not_seen_is_an_error(void **state)
 {
-	struct origin origin;
+	struct joborigin origin;
 
-	assert_int_equal(origin_find(*state, 77, &origin), -ENOENT);
-	assert_int_equal(origin_find(*state, 0, &origin), -ESRCH);
+	assert_int_equal(joborigin_find(*state, 77, &origin), -ENOENT);
+	assert_int_equal(joborigin_find(*state, 0, &origin), -ESRCH);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)

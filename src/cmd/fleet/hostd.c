@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perftracker hostd: one per host, watches the jobs of all its users for the hub of a fleet. */
-#include "cmd/siteoptions.h"
+#include "cmd/fleet/siteoptions.h"
 #include "live/fleet/hostservice.h"
 
 static const struct option_row rows[] = { SITE_SERVICE_ROWS };

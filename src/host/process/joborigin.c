@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/process/origin.h"
+#include "host/process/joborigin.h"
 
 #include "host/process/procfs.h"
 
@@ -23,7 +23,7 @@ static bool read_program(const char *root, uint32_t pid, char ret[static PATH_MA
 	return len > 0;
 }
 
-int origin_find(const char *root, uint32_t pid, struct origin *ret)
+int joborigin_find(const char *root, uint32_t pid, struct joborigin *ret)
 {
 	char own[PATH_MAX], program[PATH_MAX];
 	struct procfs_stat stat, parent;
@@ -39,7 +39,7 @@ int origin_find(const char *root, uint32_t pid, struct origin *ret)
 			stat = parent;
 		}
 	}
-	*ret = (struct origin){ .pid = stat.pid, .start = stat.start };
+	*ret = (struct joborigin){ .pid = stat.pid, .start = stat.start };
 	if (procfs_read_command(root, stat.pid, ret->command, sizeof(ret->command)) < 0)
 		ret->command[0] = '\0';
 	return 0;
