@@ -82,8 +82,23 @@ class Reports(FleetTest):
         self.await_checkup(PORT)
         for host in WORKERS:
             os.kill(self.inner(host), 9)
-        self.until("the loss", lambda: "event=host-silent" in self.job_log(PORT))
+        self.until("the loss", lambda: self.job_log(PORT).count("event=host-silent") == 2)
         self.end_jobs("job", job)
+
+    def test_a_hostd_that_is_started_again_finds_its_jobs(self) -> None:
+        job = self.start_job("job", PORT)
+        self.await_checkup(PORT)
+        host = WORKERS[1]
+        os.kill(self.inner(host), 9)
+        self.until("the loss", lambda: "event=host-silent" in self.job_log(PORT))
+        self.start_service(host)
+        self.await_line(host, "event=job-found")
+        self.until("it", lambda: "event=host-back" in self.job_log(PORT))
+        self.fault("job", "sleep.1")
+        self.until("a finding", lambda: self.job_report(PORT).get("verdict") == "abnormal")
+        self.end_jobs("job", job)
+        self.await_line(0, "event=job-ended")
+        self.assert_names(PORT, 1)
 
     def test_sigterm_ends_hostd_and_its_daemons_and_no_training(self) -> None:
         job = self.start_job("job", PORT)

@@ -38,6 +38,8 @@ enum message_type {
 	MSG_JOB,    /* `perftracker status`: asks about the job; a MSG_REPLY per "key=value" in
 		      * `text`, the last one empty */
 	MSG_ACCEPT, /* `perftracker accept`: the pace of now is the baseline */
+	MSG_RELAY, /* hostd of a fleet, after its restart: its stream to the bus is attached; `text`:
+		      * the job's key */
 };
 
 /* Values of `text` in MSG_PROFILE_BEGUN: the recorder of a window. */

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/subprocess.h"
+#include "format/shared/message.h"
 #include "host/process/procfs.h"
 #include "live/cluster/subject.h"
 #include "live/fleet/hostservice_parts.h"
@@ -13,12 +14,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define START_NS (15 * NSEC_PER_SEC)  /* then a daemon that is not ready has failed */
 #define FORGET_NS (10 * NSEC_PER_SEC) /* a failed start is not tried again before */
+#define LOOK_NS (2 * NSEC_PER_SEC)    /* between two looks whether an earlier hostd's daemon runs */
 #define WORDS 16
 
 struct hostjob *hostjob_find(struct hostservice *service, const struct jobkey *key)
@@ -57,28 +61,37 @@ static int make_private(const char *path, uid_t uid, gid_t gid, struct err *err)
 	return ret;
 }
 
-/* The job's place in the folder and in the run folder of its user. */
-static int set_places(struct hostservice *service, struct hostjob *job, const struct hostask *ask,
-		      struct err *err)
+/* The job's places in the folder and in the run folder of its user follow from its key. */
+static int set_places(struct hostjob *job, uid_t uid, struct err *err)
 {
+	const struct hostservice *service = job->service;
 	const char *folder = service->setup.site->values.hostd_folder;
-	char digest[17], path[512];
-	int ret;
+	char digest[17];
+	size_t socket, out;
 
 	jobkey_digest(job->key.text, digest);
+	socket = (size_t)snprintf(job->socket, sizeof(job->socket), "%s/u%u/%s.sock",
+				  service->run_dir, (unsigned)uid, digest);
+	out = (size_t)snprintf(job->out, sizeof(job->out), "%s/u%u/%s", folder, (unsigned)uid,
+			       job->key.job);
+	if (socket >= sizeof(job->socket) || out >= 500)
+		return err_set(err, ENAMETOOLONG, "%s: path too long",
+			       socket >= sizeof(job->socket) ? job->socket : job->out);
+	(void)snprintf(job->trace_dir, sizeof(job->trace_dir), "%.500s/traces", job->out);
+	return 0;
+}
+
+static int make_places(const struct hostservice *service, const struct hostask *ask,
+		       struct err *err)
+{
+	char path[512];
+	int ret;
+
 	(void)snprintf(path, sizeof(path), "%s/u%u", service->run_dir, (unsigned)ask->uid);
 	ret = make_private(path, ask->uid, ask->gid, err);
-	if ((size_t)snprintf(job->socket, sizeof(job->socket), "%.80s/%s.sock", path, digest) >=
-	    sizeof(job->socket))
-		return err_set(err, ENAMETOOLONG, "%s: path too long for a socket", path);
-	(void)snprintf(path, sizeof(path), "%s/u%u", folder, (unsigned)ask->uid);
-	if (ret == 0)
-		ret = make_private(path, ask->uid, ask->gid, err);
-	if (ret == 0 && (size_t)snprintf(job->out, sizeof(job->out), "%s/%s", path, job->key.job) >=
-				sizeof(job->out))
-		ret = err_set(err, ENAMETOOLONG, "%s: path too long", path);
-	(void)snprintf(job->trace_dir, sizeof(job->trace_dir), "%.500s/traces", job->out);
-	return ret;
+	(void)snprintf(path, sizeof(path), "%.480s/u%u", service->setup.site->values.hostd_folder,
+		       (unsigned)ask->uid);
+	return ret == 0 ? make_private(path, ask->uid, ask->gid, err) : ret;
 }
 
 /* --- the daemon --- */
@@ -137,20 +150,21 @@ static void control_readable(uv_poll_t *poll, int status, int events)
 	(void)snprintf(job->trace_dir, sizeof(job->trace_dir), "%s", ready.trace_dir);
 	job->state = HOSTJOB_READY;
 	job->service->say_ns = 0; /* the hub hears of it at once */
+	job->service->changed = true;
 	log_line(LOG_INFO, "event=job-started job=\"%s\" pid=%d folder=\"%s\"", job->key.text,
 		 (int)job->child.pid, job->out);
 	hostask_answer_waiting(job->service, job);
 }
 
 /* The job's own subjects: what other hosts and other jobs say stays out of reach. */
-static int open_relay(struct hostjob *job, struct err *err)
+static int open_relay(struct hostjob *job, int fd, struct err *err)
 {
 	struct hostservice *service = job->service;
 	const char *host = service->setup.site->values.host;
 	char up[BUS_SUBJECT_MAX], down[BUS_SUBJECT_MAX], to[BUS_SUBJECT_MAX];
 	struct relay_setup setup = { .loop = &service->service.loop,
 				     .bus = service->service.bus,
-				     .fd = job->child.relay_fd,
+				     .fd = fd,
 				     .takes = { up },
 				     .passes = { down, to } };
 	int ret;
@@ -159,7 +173,6 @@ static int open_relay(struct hostjob *job, struct err *err)
 	subject_write(down, job->key.text, "down", NULL);
 	subject_write(to, job->key.text, "to", host);
 	ret = relay_open(&setup, &job->relay);
-	job->child.relay_fd = -1; /* the relay's */
 	return ret == 0 ? 0 : err_set(err, -ret, "no way to the bus: %s", strerror(-ret));
 }
 
@@ -182,7 +195,9 @@ static int start_child(struct hostjob *job, const struct hostask *ask, struct er
 	job->control.data = job;
 	(void)uv_poll_init(&service->service.loop, &job->control, job->child.control_fd);
 	(void)uv_poll_start(&job->control, UV_READABLE | UV_DISCONNECT, control_readable);
-	if (open_relay(job, err) < 0)
+	ret = open_relay(job, job->child.relay_fd, err);
+	job->child.relay_fd = -1; /* the relay's */
+	if (ret < 0)
 		log_line(LOG_WARNING, "event=job-alone job=\"%s\" why=\"%s\"", job->key.text,
 			 err->text);
 	return 0;
@@ -220,6 +235,7 @@ static void close_job(struct hostjob *job)
 	}
 	job->closing = true;
 	service->say_ns = 0;
+	service->changed = true;
 	job->relay = relay_close(job->relay);
 	if (job->control.data != NULL)
 		uv_close((uv_handle_t *)&job->control, control_closed);
@@ -227,60 +243,124 @@ static void close_job(struct hostjob *job)
 		free_job(job);
 }
 
-/* The name for people: that of the job without what tells two of them apart. */
-static void set_name(struct hostjob *job)
-{
-	(void)snprintf(job->name, sizeof(job->name), "%.60s", job->key.job);
-}
-
-static int check_room(struct hostservice *service, struct err *err)
+/* NULL: too many jobs, or no memory. */
+static struct hostjob *add_job(struct hostservice *service, const struct jobkey *key,
+			       struct err *err)
 {
 	unsigned most = service->setup.site->values.hostd_max_jobs;
+	struct hostjob *job = NULL;
 
-	if (service->jobs.cnt < most)
-		return 0;
-	return err_set(err, EAGAIN, "%u jobs are watched on this host, which is hostd.max_jobs",
-		       most);
+	if (service->jobs.cnt >= most) {
+		(void)err_set(err, EAGAIN,
+			      "%u jobs are watched on this host, which is hostd.max_jobs", most);
+		return NULL;
+	}
+	job = calloc(1, sizeof(*job));
+	if (job == NULL || vec_push(&service->jobs, job) < 0) {
+		free(job);
+		(void)err_set(err, ENOMEM, "out of memory");
+		return NULL;
+	}
+	job->service = service;
+	job->key = *key;
+	job->started_ns = clock_mono_ns();
+	job->child = (struct jobchild){ .control_fd = -1, .relay_fd = -1 };
+	(void)snprintf(job->name, sizeof(job->name), "%.60s", key->job);
+	return job;
+}
+
+/* It was added last. */
+static void undo_job(struct hostservice *service)
+{
+	free_job(service->jobs.data[--service->jobs.cnt]);
 }
 
 int hostjob_start(struct hostservice *service, const struct jobkey *key, const struct hostask *ask,
 		  const struct joborigin *origin, struct hostjob **ret, struct err *err)
 {
-	struct hostjob *job = NULL;
-	int r = check_room(service, err);
+	struct hostjob *job = add_job(service, key, err);
+	int r;
 
-	if (r == 0)
-		job = calloc(1, sizeof(*job));
-	if (r == 0 && (job == NULL || vec_push(&service->jobs, job) < 0))
-		r = err_set(err, ENOMEM, "out of memory");
-	if (r < 0) {
-		free(job);
-		return r;
-	}
-	job->service = service;
-	job->key = *key;
+	if (job == NULL)
+		return -EAGAIN;
 	job->origin = *origin;
-	job->started_ns = clock_mono_ns();
-	job->child = (struct jobchild){ .control_fd = -1, .relay_fd = -1 };
-	set_name(job);
-	r = set_places(service, job, ask, err);
-	if (r == 0 && rundir_is_served(job->socket)) {
-		job->state = HOSTJOB_READY;
-		log_line(
-			LOG_WARNING,
-			"event=job-found job=\"%s\" why=\"an earlier hostd has started its daemon\" "
-			"effect=\"it is watched on this host alone until it ends\"",
-			key->text);
-	} else if (r == 0) {
+	r = set_places(job, ask->uid, err);
+	if (r == 0)
+		r = make_places(service, ask, err);
+	if (r == 0)
 		r = start_child(job, ask, err);
-	}
 	if (r < 0) {
-		service->jobs.cnt--; /* it is the last one */
-		free_job(job);
+		undo_job(service);
 		return r;
 	}
 	*ret = job;
 	return 0;
+}
+
+/* --- jobs of an earlier hostd --- */
+
+/* Sends one end of a stream to the daemon, which asks nothing back. Returns 0 or -errno. */
+static int send_stream(const struct hostjob *job, int stream)
+{
+	struct message message = { .magic = MESSAGE_MAGIC,
+				   .version = MESSAGE_VERSION,
+				   .type = MSG_RELAY };
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { &message, sizeof(message) };
+	struct msghdr header = { .msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = control,
+				 .msg_controllen = sizeof(control) };
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&header);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ret = 0;
+
+	(void)snprintf(message.text, sizeof(message.text), "%s", job->key.text);
+	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%.107s", job->socket);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &stream, sizeof(stream));
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) != 0 ||
+	    sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof(message))
+		ret = -errno;
+	if (fd >= 0)
+		(void)close(fd);
+	return ret;
+}
+
+static int reconnect(struct hostjob *job, struct err *err)
+{
+	int fds[2], ret;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
+		return err_set(err, errno, "%s", strerror(errno));
+	ret = send_stream(job, fds[1]);
+	(void)close(fds[1]);
+	if (ret == 0)
+		return open_relay(job, fds[0], err);
+	(void)close(fds[0]);
+	return err_set(err, -ret, "%s: %s", job->socket, strerror(-ret));
+}
+
+void hostjob_adopt(struct hostservice *service, const struct jobkey *key, uid_t uid)
+{
+	struct err err = { "" };
+	struct hostjob *job =
+		hostjob_find(service, key) == NULL ? add_job(service, key, &err) : NULL;
+
+	if (job == NULL)
+		return;
+	if (set_places(job, uid, &err) < 0 || !rundir_is_served(job->socket)) {
+		undo_job(service); /* it has ended meanwhile */
+		return;
+	}
+	job->state = HOSTJOB_READY;
+	if (reconnect(job, &err) < 0)
+		log_line(LOG_WARNING, "event=job-alone job=\"%s\" why=\"%s\"", key->text, err.text);
+	else
+		log_line(LOG_INFO, "event=job-found job=\"%s\" why=\"an earlier hostd started it\"",
+			 key->text);
 }
 
 /* --- two jobs with one key --- */
@@ -372,9 +452,12 @@ void hostjob_reap(struct hostservice *service)
 }
 
 /* A daemon of an earlier hostd is no child: its socket says when it has ended. */
-static bool has_left(const struct hostjob *job)
+static bool has_left(struct hostjob *job, int64_t now_ns)
 {
-	return job->child.pid == 0 && job->state == HOSTJOB_READY && !rundir_is_served(job->socket);
+	if (job->state != HOSTJOB_READY || now_ns < job->look_ns)
+		return false;
+	job->look_ns = now_ns + LOOK_NS;
+	return !rundir_is_served(job->socket);
 }
 
 void hostjob_tick(struct hostservice *service, int64_t now_ns)
@@ -386,7 +469,7 @@ void hostjob_tick(struct hostservice *service, int64_t now_ns)
 			fail(job, "the daemon of the job is not ready after 15 s");
 		if (job->child.pid == 0 &&
 		    (job->state == HOSTJOB_FAILED ? now_ns - job->started_ns > FORGET_NS
-						  : has_left(job)))
+						  : has_left(job, now_ns)))
 			close_job(job);
 		else
 			i++;

@@ -6,6 +6,7 @@
 #include "live/cluster/cluster.pb-c.h"
 #include "live/cluster/subject.h"
 #include "live/fleet/hostservice_parts.h"
+#include "live/fleet/hoststate.h"
 #include "live/run/attach.h"
 #include "live/run/rundir.h"
 
@@ -85,6 +86,10 @@ static void on_tick(void *arg, int64_t now_ns)
 
 	hostask_tick(h, now_ns);
 	hostjob_tick(h, now_ns);
+	if (h->changed) {
+		h->changed = false;
+		hoststate_save(h);
+	}
 	if (now_ns >= h->say_ns) {
 		h->say_ns = now_ns + SAY_NS;
 		say_presence(h);
@@ -208,6 +213,7 @@ int hostservice_run(const struct hostservice_setup *setup)
 		log_line(LOG_WARNING,
 			 "event=insecure effect=\"hosts talk without encryption: "
 			 "everybody on the network can read and forge what they say\"");
+	hoststate_load(&h);
 	service_run(&h.service);
 	(void)unlink(site->hostd_socket);
 	(void)close(h.listen_fd);

@@ -44,6 +44,7 @@ struct hostjob {
 	struct joborigin origin;
 	VEC(struct hostjob_rank) ranks;
 	int64_t started_ns;
+	int64_t look_ns; /* at its socket next, of a daemon that is no child */
 	bool twice_logged, closing;
 };
 
@@ -73,7 +74,7 @@ struct hostservice {
 	int64_t say_ns; /* when the presence is due */
 	int64_t end_ns; /* asked to end: children are waited for until then; 0: not asked */
 	uint64_t refused, attached;
-	bool full_logged;
+	bool unsaved_logged, changed; /* changed: the file of hoststate.h is to be written */
 };
 
 /* --- hostask.c --- */
@@ -98,6 +99,9 @@ struct hostjob *hostjob_find(struct hostservice *service, const struct jobkey *k
 _must_check_ int hostjob_start(struct hostservice *service, const struct jobkey *key,
 			       const struct hostask *ask, const struct joborigin *origin,
 			       struct hostjob **ret, struct err *err);
+
+/* Takes the job of an earlier hostd if its daemon still runs, and gives that a stream to the bus. */
+void hostjob_adopt(struct hostservice *service, const struct jobkey *key, uid_t uid);
 
 /*
  * A worker of this rank attaches. Returns false if a living process has that rank of the job: then

@@ -216,6 +216,18 @@ static bool take_worker_message(struct client *client, const struct message *mes
 	return true;
 }
 
+/* Only hostd of the fleet, or this user, can connect: add_client(). */
+static void take_relay(struct client *client, const struct message *message, int fd)
+{
+	const struct hostd_setup *setup = &client->hostd->setup;
+
+	if (setup->take_relay == NULL || fd < 0 || setup->options->fleet == NULL ||
+	    strcmp(message->text, setup->options->fleet->key) != 0)
+		client->hostd->refused++;
+	else
+		setup->take_relay(setup->relay_arg, fd);
+}
+
 static void dispatch(struct client *client, const struct message *message, int fd)
 {
 	if (message->type == MSG_HELLO) {
@@ -230,6 +242,8 @@ static void dispatch(struct client *client, const struct message *message, int f
 		take_request(client, message, ASK_PROFILE);
 	} else if (message->type == MSG_ACCEPT) {
 		take_request(client, message, ASK_ACCEPT);
+	} else if (message->type == MSG_RELAY) {
+		take_relay(client, message, fd);
 	} else if (!client->is_worker || !take_worker_message(client, message)) {
 		client->hostd->refused++;
 	}

@@ -30,6 +30,9 @@ struct hostd_setup {
 	const char *trace_dir;	      /* PERFTRACKER_DIR of the workers; absolute */
 	uint32_t job_pid;	      /* set later by hostd_set_job(); 0 unknown */
 	struct metrics_host *metrics; /* outlives hostd; NULL: /metrics is off */
+	/* Of a fleet's member: a stream to the bus has come, borrowed. NULL: none is expected. */
+	void (*take_relay)(void *arg, int fd);
+	void *relay_arg;
 };
 
 /* Binds the socket and starts the timers. Returns 0 or -errno with a line in err. */

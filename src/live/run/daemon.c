@@ -15,6 +15,7 @@
 #include "store/store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,7 @@ struct daemon {
 	struct metrics_host *metrics; /* NULL: /metrics is off */
 	struct metrics_page *page;
 	struct relay *relay; /* of a fleet's member, to hostd; else NULL */
+	struct bus *relayed; /* what it passes; owned by hosts */
 	struct fleetend fleetend;
 	bool job_ended;
 	struct job_end end;
@@ -159,7 +161,7 @@ static void lose_supervisor(struct daemon *daemon)
 	(void)uv_poll_stop(&daemon->control);
 	log_line(LOG_WARNING, "event=supervisor-ended effect=\"%s\"",
 		 fleet->role == FLEET_LEADER ? "the next hub goes on with this job"
-					     : "this host is watched alone until the job ends");
+					     : "this host is watched alone until hostd is back");
 	if (fleet->role == FLEET_MEMBER)
 		return;
 	close_all(daemon);
@@ -239,29 +241,49 @@ static void open_hosts(struct daemon *daemon, const struct daemon_ready *ready)
 			 daemon->options->member.members, err.text);
 }
 
+/* fd: owned. Returns 0 or -errno. */
+static int open_relay(struct daemon *daemon, int fd)
+{
+	const struct fleet_job *fleet = daemon->options->fleet;
+	char up[BUS_SUBJECT_MAX], down[BUS_SUBJECT_MAX], to[BUS_SUBJECT_MAX];
+	const struct relay_setup setup = { .loop = &daemon->loop,
+					   .bus = daemon->relayed,
+					   .fd = fd,
+					   .takes = { down, to },
+					   .passes = { up } };
+
+	subject_write(up, fleet->key, "up", fleet->host);
+	subject_write(down, fleet->key, "down", NULL);
+	subject_write(to, fleet->key, "to", fleet->host);
+	return relay_open(&setup, &daemon->relay);
+}
+
 /* The bus of a member ends at hostd; the leader has a connection of its own. */
 static int open_net(struct daemon *daemon, struct bus **ret, struct err *err)
 {
 	const struct fleet_job *fleet = daemon->options->fleet;
-	char up[BUS_SUBJECT_MAX], down[BUS_SUBJECT_MAX], to[BUS_SUBJECT_MAX];
-	struct relay_setup setup = { .loop = &daemon->loop,
-				     .fd = fleet->relay_fd,
-				     .takes = { down, to },
-				     .passes = { up } };
 	int r;
 
 	if (fleet->role == FLEET_LEADER)
 		return bus_connect(fleet->login, wake_loop, daemon, ret, err);
-	subject_write(up, fleet->key, "up", fleet->host);
-	subject_write(down, fleet->key, "down", NULL);
-	subject_write(to, fleet->key, "to", fleet->host);
-	r = bus_open("inproc:", wake_loop, daemon, &setup.bus);
+	r = bus_open("inproc:", wake_loop, daemon, &daemon->relayed);
 	if (r == 0)
-		r = relay_open(&setup, &daemon->relay);
+		r = open_relay(daemon, fleet->relay_fd);
 	if (r < 0)
 		return err_set(err, -r, "no way to hostd: %s", strerror(-r));
-	*ret = setup.bus;
+	*ret = daemon->relayed;
 	return 0;
+}
+
+/* hostd was started again, and has another stream. */
+static void take_relay(void *arg, int fd)
+{
+	struct daemon *daemon = arg;
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	daemon->relay = relay_close(daemon->relay);
+	if (own >= 0 && open_relay(daemon, own) == 0)
+		log_line(LOG_INFO, "event=hostd-back");
 }
 
 static int open_fleet(struct daemon *daemon, struct err *err)
@@ -318,6 +340,10 @@ static int open_parts(struct daemon *daemon, const struct daemon_ready *ready, s
 		return ret;
 	open_keeper(daemon);
 	open_metrics(daemon);
+	if (daemon->relayed != NULL) {
+		setup.take_relay = take_relay;
+		setup.relay_arg = daemon;
+	}
 	setup.metrics = daemon->metrics;
 	setup.bus = daemon->bus;
 	return hostd_open(&setup, &daemon->hostd, err);
