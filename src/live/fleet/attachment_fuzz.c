@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (attachment_parse(data, size, &attachment) < 0)
 		return 0;
 	memcpy(origin.command, data, MIN(size, sizeof(origin.command) - 1));
-	jobkey_make("east", 1000, &attachment, &origin, &key);
+	assert(jobkey_make("east", 1000, &attachment, &origin, &key) == 0);
 	assert(jobkey_split(key.text, "east", &uid, &job));
 	assert(uid == 1000 && strcmp(job, key.job) == 0);
 	return 0;

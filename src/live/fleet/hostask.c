@@ -123,7 +123,11 @@ static void take_request(struct hostask *ask, const struct attachment *request)
 	}
 	if (joborigin_find("", ask->pid, &origin) < 0)
 		origin.pid = 0; /* in a container whose processes hostd does not see */
-	jobkey_make(ask->service->setup.site->values.cluster, ask->uid, request, &origin, &key);
+	if (jobkey_make(ask->service->setup.site->values.cluster, ask->uid, request, &origin,
+			&key) < 0) {
+		refuse(ask, "out of memory");
+		return;
+	}
 	if (key.is_plain && origin.pid == 0) {
 		refuse(ask, "no launcher named the job, and hostd does not see the process: set "
 			    "PERFTRACKER_JOB");
@@ -171,6 +175,15 @@ static void ask_readable(uv_poll_t *poll, int status, int events)
 
 /* --- all --- */
 
+static bool is_full(const struct hostservice *service, uid_t uid)
+{
+	size_t own = 0;
+
+	vec_foreach(ask, &service->asks)
+		own += (*ask)->uid == uid;
+	return service->asks.cnt >= HOSTASK_MAX || own >= HOSTASK_USER_MAX;
+}
+
 static int add_ask(struct hostservice *service, int fd)
 {
 	struct hostask *ask = calloc(1, sizeof(*ask));
@@ -180,7 +193,7 @@ static int add_ask(struct hostservice *service, int fd)
 
 	if (ret == 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
 		ret = -errno;
-	if (ret == 0 && service->asks.cnt >= HOSTASK_MAX)
+	if (ret == 0 && is_full(service, peer.uid))
 		ret = -EMFILE;
 	if (ret == 0)
 		ret = vec_push(&service->asks, ask);

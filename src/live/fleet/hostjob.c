@@ -7,6 +7,7 @@
 #include "host/process/procfs.h"
 #include "live/cluster/subject.h"
 #include "live/fleet/hostservice_parts.h"
+#include "live/run/commandline.h"
 #include "live/run/rundir.h"
 
 #include <errno.h>
@@ -99,15 +100,20 @@ static int make_places(const struct hostservice *service, const struct hostask *
 static void set_words(const struct hostjob *job, char texts[WORDS][800], const char *ret[WORDS + 1])
 {
 	const struct site_values *site = &job->service->setup.site->values;
+	char words[sizeof(job->origin.command)], *argv[JOBKEY_WORDS_MAX];
+	struct str command = { 0 };
 	size_t cnt = 0;
 
+	(void)snprintf(words, sizeof(words), "%s", job->origin.command);
+	jobkey_divide(words, argv);
+	commandline_append(&command, argv); /* without values that look like secrets */
 #define WORD(...) (void)snprintf(texts[cnt++], sizeof(texts[0]), __VA_ARGS__)
 	WORD("role=member");
 	WORD("key=%s", job->key.text);
 	WORD("name=%s", job->name);
 	WORD("out=%s", job->out);
 	WORD("socket=%s", job->socket);
-	WORD("command=%s", job->origin.command);
+	WORD("command=%s", str_borrow(&command));
 	WORD("set=host=%s", site->host);
 	WORD("set=hostd.keep_jobs=%u", site->hostd_keep_jobs);
 	WORD("set=hostd.cpu_percent=%u", site->hostd_cpu_percent);
@@ -116,6 +122,7 @@ static void set_words(const struct hostjob *job, char texts[WORDS][800], const c
 	WORD("set=jobs.min_gap_seconds=%u", site->jobs_min_gap_seconds);
 	WORD("set=jobs.audit=%s", site->jobs_audit ? "yes" : "no");
 #undef WORD
+	str_done(&command);
 	for (size_t i = 0; i < cnt; i++)
 		ret[i] = texts[i];
 	ret[cnt] = NULL;
@@ -243,18 +250,33 @@ static void close_job(struct hostjob *job)
 		free_job(job);
 }
 
+static int check_room(const struct hostservice *service, uid_t uid, struct err *err)
+{
+	const struct site_values *site = &service->setup.site->values;
+	size_t own = 0;
+
+	vec_foreach(job, &service->jobs)
+		own += (*job)->uid == uid;
+	if (service->jobs.cnt >= site->hostd_max_jobs)
+		return err_set(err, EAGAIN,
+			       "%u jobs are watched on this host, which is hostd.max_jobs",
+			       site->hostd_max_jobs);
+	if (own >= site->hostd_max_jobs_per_user)
+		return err_set(err, EAGAIN,
+			       "%zu jobs of user %u are watched on this host, which is "
+			       "hostd.max_jobs_per_user",
+			       own, (unsigned)uid);
+	return 0;
+}
+
 /* NULL: too many jobs, or no memory. */
-static struct hostjob *add_job(struct hostservice *service, const struct jobkey *key,
+static struct hostjob *add_job(struct hostservice *service, const struct jobkey *key, uid_t uid,
 			       struct err *err)
 {
-	unsigned most = service->setup.site->values.hostd_max_jobs;
-	struct hostjob *job = NULL;
+	struct hostjob *job;
 
-	if (service->jobs.cnt >= most) {
-		(void)err_set(err, EAGAIN,
-			      "%u jobs are watched on this host, which is hostd.max_jobs", most);
+	if (check_room(service, uid, err) < 0)
 		return NULL;
-	}
 	job = calloc(1, sizeof(*job));
 	if (job == NULL || vec_push(&service->jobs, job) < 0) {
 		free(job);
@@ -262,6 +284,7 @@ static struct hostjob *add_job(struct hostservice *service, const struct jobkey 
 		return NULL;
 	}
 	job->service = service;
+	job->uid = uid;
 	job->key = *key;
 	job->started_ns = clock_mono_ns();
 	job->child = (struct jobchild){ .control_fd = -1, .relay_fd = -1 };
@@ -278,7 +301,7 @@ static void undo_job(struct hostservice *service)
 int hostjob_start(struct hostservice *service, const struct jobkey *key, const struct hostask *ask,
 		  const struct joborigin *origin, struct hostjob **ret, struct err *err)
 {
-	struct hostjob *job = add_job(service, key, err);
+	struct hostjob *job = add_job(service, key, ask->uid, err);
 	int r;
 
 	if (job == NULL)
@@ -347,7 +370,7 @@ void hostjob_adopt(struct hostservice *service, const struct jobkey *key, uid_t 
 {
 	struct err err = { "" };
 	struct hostjob *job =
-		hostjob_find(service, key) == NULL ? add_job(service, key, &err) : NULL;
+		hostjob_find(service, key) == NULL ? add_job(service, key, uid, &err) : NULL;
 
 	if (job == NULL)
 		return;
@@ -432,6 +455,21 @@ bool hostjob_admit(struct hostjob *job, const struct hostask *ask, int rank,
 
 /* --- all --- */
 
+/* Messages of the job that did not pass, and why. */
+static void note_lost(const struct hostjob *job)
+{
+	struct relay_stats stats;
+
+	if (job->relay == NULL)
+		return;
+	stats = relay_stats(job->relay);
+	if (stats.refused + stats.dropped > 0)
+		log_line(LOG_WARNING,
+			 "event=job-messages-lost job=\"%s\" refused=%llu dropped=%llu",
+			 job->key.text, (unsigned long long)stats.refused,
+			 (unsigned long long)stats.dropped);
+}
+
 void hostjob_reap(struct hostservice *service)
 {
 	for (size_t i = 0; i < service->jobs.cnt;) {
@@ -447,6 +485,7 @@ void hostjob_reap(struct hostservice *service)
 			 "event=job-ended job=\"%s\" status=%d folder=\"%s\"", job->key.text,
 			 WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
 			 job->out);
+		note_lost(job);
 		close_job(job);
 	}
 }

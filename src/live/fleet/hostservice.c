@@ -60,7 +60,6 @@ static void say_presence(struct hostservice *h)
 			continue;
 		cluster__fleet_job__init(&jobs[said]);
 		jobs[said].key = job->key.text;
-		jobs[said].name = job->name;
 		pointers[said] = &jobs[said];
 		said++;
 	}

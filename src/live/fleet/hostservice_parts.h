@@ -15,6 +15,7 @@
 #include <limits.h>
 
 #define HOSTASK_MAX 1024u	       /* processes that wait for an answer */
+#define HOSTASK_USER_MAX 256u	       /* of which one user may have so many */
 #define HOSTASK_NS (20 * NSEC_PER_SEC) /* then they are refused */
 #define HOSTJOB_RANKS_MAX 4096u
 
@@ -37,6 +38,7 @@ struct hostjob {
 	struct hostservice *service;
 	struct jobkey key;
 	char name[64], out[600], socket[108], trace_dir[512], why[256];
+	uid_t uid;
 	enum hostjob_state state;
 	struct jobchild child; /* pid 0: it was started by an earlier hostd */
 	uv_poll_t control;

@@ -57,12 +57,13 @@ static struct hubjob *add(struct hubservice *hub, const char *key, unsigned uid,
 	job->child = (struct jobchild){ .control_fd = -1, .relay_fd = -1 };
 	jobkey_digest(key, digest);
 	(void)snprintf(job->key, sizeof(job->key), "%s", key);
+	(void)snprintf(job->name, sizeof(job->name), "%.60s", id);
 	(void)snprintf(job->out, sizeof(job->out), "%.450s/u%u/%s", site->hub_folder, uid, id);
 	(void)snprintf(job->socket, sizeof(job->socket), "%.80s/%s.sock", site->hub_run, digest);
 	return job;
 }
 
-void hubjobs_hear(struct hubservice *hub, const char *key, const char *name, int64_t now_ns)
+void hubjobs_hear(struct hubservice *hub, const char *key, int64_t now_ns)
 {
 	struct hubjob *job;
 	const char *id = NULL;
@@ -78,7 +79,6 @@ void hubjobs_hear(struct hubservice *hub, const char *key, const char *name, int
 	if (job == NULL)
 		return;
 	job->heard_ns = now_ns;
-	(void)snprintf(job->name, sizeof(job->name), "%.60s", name[0] != '\0' ? name : id);
 }
 
 /* --- the leader of one job --- */

@@ -45,8 +45,7 @@ static void take_presence(void *arg, const struct bus_message *message)
 		hub->unknown_cluster++; /* of another hub on the same bus */
 	} else if (hub->serving) {
 		for (size_t i = 0; i < presence->n_jobs; i++)
-			hubjobs_hear(hub, presence->jobs[i]->key, presence->jobs[i]->name,
-				     clock_mono_ns());
+			hubjobs_hear(hub, presence->jobs[i]->key, clock_mono_ns());
 	}
 	if (presence != NULL)
 		cluster__presence__free_unpacked(presence, NULL);

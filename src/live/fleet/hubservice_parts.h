@@ -39,7 +39,7 @@ struct hubservice {
 };
 
 /* A host has the job. */
-void hubjobs_hear(struct hubservice *hub, const char *key, const char *name, int64_t now_ns);
+void hubjobs_hear(struct hubservice *hub, const char *key, int64_t now_ns);
 void hubjobs_tick(struct hubservice *hub, int64_t now_ns);
 void hubjobs_reap(struct hubservice *hub);
 

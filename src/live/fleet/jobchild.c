@@ -13,12 +13,19 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define NICE 10 /* training goes first */
 #define ENV_MAX 16
 #define WORDS_MAX 32
+#define FDS_MAX 65536
+#define CLOSE_ON_EXEC 4u /* CLOSE_RANGE_CLOEXEC of <linux/close_range.h> */
+
+#ifndef SYS_close_range
+#define SYS_close_range 436 /* on all architectures */
+#endif
 
 extern char **environ;
 
@@ -73,6 +80,18 @@ static int set_files(int control_fd, int relay_fd)
 		       : 0;
 }
 
+/* Libraries may have opened some without O_CLOEXEC: the connection to the bus is not for users. */
+static void close_others_on_exec(void)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+
+	if (syscall(SYS_close_range, 3, ~0u, CLOSE_ON_EXEC) == 0)
+		return;
+	(void)getrlimit(RLIMIT_NOFILE, &limit); /* before Linux 5.11 */
+	for (int fd = 3; fd < (int)MIN(limit.rlim_cur, (rlim_t)FDS_MAX); fd++)
+		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 struct plan {
 	const struct jobchild_setup *setup;
 	char *argv[WORDS_MAX];
@@ -87,6 +106,7 @@ _noreturn_ static void be_child(const struct plan *plan)
 	(void)setsid(); /* out of the terminal's reach */
 	reset_signals();
 	error = set_files(plan->control_fd, plan->relay_fd);
+	close_others_on_exec();
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 	if (error == 0)
 		error = become(plan->setup->user);

@@ -74,18 +74,25 @@ static void append_rendezvous(const struct attachment *a, struct str *out)
 		str_printf(out, "%s%s:%s", plus, address, port != NULL ? port : "");
 }
 
+void jobkey_divide(char *command, char *ret[static JOBKEY_WORDS_MAX])
+{
+	char *save = NULL;
+	size_t cnt = 0;
+
+	for (char *word = strtok_r(command, " ", &save); word != NULL && cnt < JOBKEY_WORDS_MAX - 1;
+	     word = strtok_r(NULL, " ", &save))
+		ret[cnt++] = word;
+	ret[cnt] = NULL;
+}
+
 /* The name of a script and the process: that of another run of it differs. */
 static void append_origin(const struct joborigin *origin, struct str *out)
 {
-	char words[sizeof(origin->command)], name[JOBNAME_BYTES], *argv[64], *save = NULL;
-	size_t cnt = 0;
+	char words[sizeof(origin->command)], name[JOBNAME_BYTES], *argv[JOBKEY_WORDS_MAX];
 
 	(void)snprintf(words, sizeof(words), "%s", origin->command);
-	for (char *word = strtok_r(words, " ", &save); word != NULL && cnt < 63;
-	     word = strtok_r(NULL, " ", &save))
-		argv[cnt++] = word;
-	argv[cnt] = NULL;
-	if (cnt == 0)
+	jobkey_divide(words, argv);
+	if (argv[0] == NULL)
 		(void)snprintf(name, sizeof(name), "process");
 	else
 		jobname_of_command(argv, name);
@@ -107,11 +114,13 @@ static void append_epoch(const struct attachment *a, struct str *out)
 	}
 }
 
-void jobkey_make(const char *cluster, uid_t uid, const struct attachment *attachment,
-		 const struct joborigin *origin, struct jobkey *ret)
+int jobkey_make(const char *cluster, uid_t uid, const struct attachment *attachment,
+		const struct joborigin *origin, struct jobkey *ret)
 {
 	const char *named = attachment_find(attachment, "PERFTRACKER_JOB");
 	struct str job = { 0 };
+
+	int error;
 
 	*ret = (struct jobkey){ .is_plain = false };
 	if (named != NULL) {
@@ -129,7 +138,9 @@ void jobkey_make(const char *cluster, uid_t uid, const struct attachment *attach
 	clean(str_borrow(&job), ret->job);
 	(void)snprintf(ret->text, sizeof(ret->text), "%.24s/u%u/%s", cluster, (unsigned)uid,
 		       ret->job);
+	error = str_error(&job);
 	str_done(&job);
+	return error;
 }
 
 bool jobkey_split(const char *text, const char *cluster, unsigned *ret_uid, const char **ret_job)

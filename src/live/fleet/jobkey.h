@@ -17,6 +17,7 @@
 
 #define JOBKEY_JOB_MAX 96u
 #define JOBKEY_MAX 160u
+#define JOBKEY_WORDS_MAX 64u
 
 struct jobkey {
 	char text[JOBKEY_MAX];
@@ -24,9 +25,12 @@ struct jobkey {
 	bool is_plain;		  /* without a launcher */
 };
 
-/* origin: of the process that asks. */
-void jobkey_make(const char *cluster, uid_t uid, const struct attachment *attachment,
-		 const struct joborigin *origin, struct jobkey *ret);
+/* origin: of the process that asks. Returns 0 or -ENOMEM. */
+_must_check_ int jobkey_make(const char *cluster, uid_t uid, const struct attachment *attachment,
+			     const struct joborigin *origin, struct jobkey *ret);
+
+/* Divides a command line at its spaces, in place; ret ends with NULL. */
+void jobkey_divide(char *command, char *ret[static JOBKEY_WORDS_MAX]);
 
 /*
  * Whether text is a key of this cluster; its user and job then (borrowed from text). Of another

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/fleet/jobkey.h"
 
+#include "base/test_alloc.h"
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +25,7 @@ static void make(const char *variables, uid_t uid, struct jobkey *ret)
 
 	(void)snprintf(text, sizeof(text), ATTACHMENT_ASKS "\n%s", variables);
 	assert_int_equal(attachment_parse(text, strlen(text), &attachment), 0);
-	jobkey_make("east", uid, &attachment, &origin, ret);
+	assert_int_equal(jobkey_make("east", uid, &attachment, &origin, ret), 0);
 }
 
 static void a_job_is_named_by_what_started_it(void **state)
@@ -111,6 +113,24 @@ static void what_a_key_is_made_of_is_read_back(void **state)
 	assert_int_equal(strlen(digest), 16);
 }
 
+static void without_memory_there_is_no_key(void **state)
+{
+	static const char text[] = ATTACHMENT_ASKS "\nSLURM_JOB_ID=3\nTORCHELASTIC_RUN_ID=abc\n";
+	struct attachment attachment;
+	struct jobkey key;
+	int error = -ENOMEM;
+
+	(void)state;
+	assert_int_equal(attachment_parse(text, strlen(text), &attachment), 0);
+	for (int n = 0; error == -ENOMEM; n++) {
+		allocations_left = n;
+		error = jobkey_make("east", 1, &attachment, &origin, &key);
+		allocations_left = -1;
+	}
+	assert_int_equal(error, 0);
+	assert_string_equal(key.job, "slurm-3+abc");
+}
+
 static void a_request_is_checked(void **state)
 {
 	static const struct {
@@ -157,6 +177,7 @@ int main(void)
 		cmocka_unit_test(users_and_jobs_are_told_apart),
 		cmocka_unit_test(a_long_name_is_cut_and_stays_unique),
 		cmocka_unit_test(what_a_key_is_made_of_is_read_back),
+		cmocka_unit_test(without_memory_there_is_no_key),
 		cmocka_unit_test(a_request_is_checked),
 		cmocka_unit_test(answers_are_lines),
 	};

@@ -94,6 +94,7 @@ static const struct log_phrase phrases[] = {
 	{ "job-started", NULL, "job {job} is watched (process {pid})[; folder: {folder}][; reports: {reports}]" },
 	{ "job-not-started", NULL, "job {job} is not watched: {why}" },
 	{ "job-ended", NULL, "job {job} is over[; folder: {folder}][; reports: {reports}]" },
+	{ "job-messages-lost", NULL, "job {job}: {refused} messages were refused, {dropped} dropped" },
 	{ "job-found", NULL, "job {job} is watched: {why}" },
 	{ "jobs-not-noted", NULL, "{why}: {effect}" },
 	{ "hostd-back", NULL, "hostd was started again" },

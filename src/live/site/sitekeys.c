@@ -21,6 +21,8 @@ const struct site_key site_keys[] = {
 	{ "hostd.socket", SITE_PATH, KEY(hostd_socket), .preset = SITE_DEFAULT_SOCKET },
 	{ "hostd.folder", SITE_PATH, KEY(hostd_folder), .preset = "/var/lib/perftracker/hostd" },
 	{ "hostd.max_jobs", SITE_NUMBER, KEY(hostd_max_jobs), 1, 1024, .preset = "64" },
+	{ "hostd.max_jobs_per_user", SITE_NUMBER, KEY(hostd_max_jobs_per_user), 1, 1024,
+	  .preset = "32" },
 	{ "hostd.keep_jobs", SITE_NUMBER, KEY(hostd_keep_jobs), 0, 10000, .preset = "16" },
 	{ "hostd.cpu_percent", SITE_NUMBER, KEY(hostd_cpu_percent), 1, 100, .preset = "25" },
 	{ "hub.folder", SITE_PATH, KEY(hub_folder), .preset = "/var/lib/perftracker/jobs" },
