@@ -99,6 +99,7 @@ static int take_fds(int *ret_control, int *ret_relay)
 	if (null_fd < 0 || *ret_control < 0 || *ret_relay < 0 || dup2(null_fd, STDIN_FILENO) < 0 ||
 	    dup2(null_fd, STDOUT_FILENO) < 0)
 		return -errno;
+	(void)close(null_fd);
 	return 0;
 }
 
@@ -109,8 +110,10 @@ static void open_log(const char *out)
 
 	(void)snprintf(path, sizeof(path), "%s/" FLEETJOB_LOG, out);
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd >= 0)
+	if (fd >= 0) {
 		(void)dup2(fd, STDERR_FILENO);
+		(void)close(fd);
+	}
 	runlog_open(RUNLOG_LOGFMT, false, false);
 }
 
