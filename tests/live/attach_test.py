@@ -71,8 +71,8 @@ class AttachTest(live.LiveTest):
         self.addCleanup(process.terminate)
         return process
 
-    def service(self, name: str) -> None:
-        self.begin(name, live.PROGRAM, name, "--config", str(self.site))
+    def service(self, name: str, *words: str) -> None:
+        self.begin(name, live.PROGRAM, name, "--config", str(self.site), *words)
         self.until(name, lambda: f"event={name}" in self.log(name))
 
     def log(self, name: str) -> str:
@@ -93,8 +93,14 @@ class AttachTest(live.LiveTest):
             words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**self.env, **env},
         )  # fmt: skip
-        self.addCleanup(process.kill)
+        self.addCleanup(self.end_loop, process)
         return process
+
+    def end_loop(self, process: subprocess.Popen[str]) -> None:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdout, process.stderr):
+            pipe.close()
 
     def said(self, process: subprocess.Popen[str]) -> dict:
         out, err = process.communicate(timeout=LIMIT_S)
@@ -146,6 +152,28 @@ class AttachTest(live.LiveTest):
         self.assertEqual(self.said(loop)["state"], "active")
         self.until("the end", lambda: "event=job-ended" in self.log("hostd"))
         self.assertTrue((out / "report.json").exists())
+
+    def test_a_user_has_so_many_jobs_and_further_ones_are_told(self) -> None:
+        self.service("hostd", "--set", "hostd.max_jobs_per_user=1")
+        self.loop(100000, PERFTRACKER="1", PERFTRACKER_JOB="one")
+        self.until("the job", lambda: "event=job-started" in self.log("hostd"))
+        said = self.said(self.loop(200, PERFTRACKER="1", PERFTRACKER_JOB="two"))
+        self.assertEqual(said["state"], "disabled")
+        self.assertIn("hostd.max_jobs_per_user", said["reason"])
+
+    def test_after_a_daemon_was_killed_the_next_worker_has_another_one(self) -> None:
+        self.service("hostd")
+        first = self.loop(100000, PERFTRACKER="1", PERFTRACKER_JOB="job")
+        self.until("the job", lambda: "event=job-started" in self.log("hostd"))
+        (line,) = [line for line in self.log("hostd").splitlines() if "event=job-started" in line]
+        os.kill(int(line.partition(" pid=")[2].split()[0]), 9)
+        self.until("its end", lambda: "event=job-ended job=test" in self.log("hostd"))
+        self.assertIn("status=137", self.log("hostd"))
+        second = self.loop(100000, PERFTRACKER="1", PERFTRACKER_JOB="job")
+        self.until("another", lambda: self.log("hostd").count("event=job-started") == 2)
+        (self.folder / "end").touch()
+        for loop in (first, second):
+            self.assertEqual(loop.wait(LIMIT_S), 0)
 
     def read(self, path: pathlib.Path) -> str:
         return path.read_text() if path.exists() else ""

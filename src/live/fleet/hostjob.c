@@ -130,11 +130,15 @@ static void set_words(const struct hostjob *job, char texts[WORDS][800], const c
 
 static void fail(struct hostjob *job, const char *why)
 {
-	(void)snprintf(job->why, sizeof(job->why), "%.250s", why);
+	struct err line;
+
+	/* The text may come from a child: without control characters. */
+	(void)err_set(&line, EIO, "%s", why);
+	(void)snprintf(job->why, sizeof(job->why), "%.250s", line.text);
 	job->state = HOSTJOB_FAILED;
 	if (job->child.pid > 0)
 		(void)subprocess_signal(job->child.pid, SIGKILL); /* it may hang */
-	log_line(LOG_ERROR, "event=job-not-started job=\"%s\" why=\"%s\"", job->key.text, why);
+	log_line(LOG_ERROR, "event=job-not-started job=\"%s\" why=\"%s\"", job->key.text, job->why);
 	hostask_answer_waiting(job->service, job);
 }
 

@@ -250,7 +250,13 @@ int jobchild_take_ready(const struct jobchild *child, struct daemon_ready *ret)
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	return len == (ssize_t)sizeof(*ret) ? 1 : -ECONNRESET;
+	if (len != (ssize_t)sizeof(*ret))
+		return -ECONNRESET;
+	/* The child runs as a user, who may have taken it over. */
+	ret->text[sizeof(ret->text) - 1] = '\0';
+	ret->socket[sizeof(ret->socket) - 1] = '\0';
+	ret->trace_dir[sizeof(ret->trace_dir) - 1] = '\0';
+	return 1;
 }
 
 void jobchild_close(struct jobchild *child)

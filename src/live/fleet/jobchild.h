@@ -42,7 +42,7 @@ _must_check_ int jobchild_start(const struct jobchild_setup *setup, struct jobch
 /* Asks it to end. */
 void jobchild_ask_end(const struct jobchild *child);
 
-/* Its first message. Returns 1, 0 (not yet), or -errno: it has ended. */
+/* Its first message, whose texts may hold anything. Returns 1, 0 (not yet), or -errno: it has ended. */
 _must_check_ int jobchild_take_ready(const struct jobchild *child, struct daemon_ready *ret);
 
 /* Closes the descriptors. */
