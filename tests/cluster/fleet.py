@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -130,8 +131,14 @@ class FleetTest(ClusterTest):
         path = self.job_out(port) / "daemon.log"
         return path.read_text() if path.is_file() else ""
 
-    def await_checkup(self, port: int, cnt: int = 1) -> None:
-        self.until("the check-up", lambda: self.job_log(port).count("event=checkup") >= cnt)
+    def await_watch(self, port: int, begin: int = 0) -> None:
+        """The hub knows the job's pace. begin: of the log's characters that count."""
+        self.until("the pace", lambda: "state=watching" in self.job_log(port)[begin:])
+
+    def await_window(self, port: int, begin: int = 0) -> None:
+        """Also what the job looks like; on a busy machine that may be no quiet check-up."""
+        window = re.compile("event=(checkup|report|slow) ")
+        self.until("a window", lambda: window.search(self.job_log(port)[begin:]) is not None)
 
     def fault(self, name: str, kind: str) -> None:
         (self.folder / name / kind).touch()

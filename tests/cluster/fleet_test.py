@@ -36,7 +36,7 @@ class Reports(FleetTest):
 
     def test_a_slow_rank_of_the_second_host_is_named_and_kept(self) -> None:
         job = self.start_job("job", PORT)
-        self.await_checkup(PORT)
+        self.await_window(PORT)
         self.fault("job", "sleep.1")
         self.until("a finding", lambda: self.job_report(PORT).get("verdict") == "abnormal")
         self.end_jobs("job", job)
@@ -50,8 +50,8 @@ class Reports(FleetTest):
 
     def test_two_jobs_at_once_are_kept_apart(self) -> None:
         slow, well = self.start_job("slow", PORT), self.start_job("well", PORT + 50)
-        self.await_checkup(PORT)
-        self.await_checkup(PORT + 50)
+        self.await_window(PORT)
+        self.await_window(PORT + 50)
         self.fault("slow", "sleep.1")
         self.until("a finding", lambda: self.job_report(PORT).get("verdict") == "abnormal")
         self.end_jobs("well", well)
@@ -65,12 +65,13 @@ class Reports(FleetTest):
 
     def test_a_hub_that_was_killed_goes_on_with_the_job(self) -> None:
         job = self.start_job("job", PORT)
-        self.await_checkup(PORT)
+        self.await_watch(PORT)
+        begin = len(self.job_log(PORT))
         os.kill(self.inner(0), 9)
         self.until("the leader's end", lambda: "event=supervisor-ended" in self.job_log(PORT))
         self.start_service(0)
         self.await_line(0, "event=job-started", 2)
-        self.await_checkup(PORT, 2)
+        self.await_window(PORT, begin)
         self.fault("job", "sleep.1")
         self.until("a finding", lambda: self.job_report(PORT).get("verdict") == "abnormal")
         self.end_jobs("job", job)
@@ -79,7 +80,7 @@ class Reports(FleetTest):
 
     def test_training_goes_on_when_hostd_is_killed(self) -> None:
         job = self.start_job("job", PORT)
-        self.await_checkup(PORT)
+        self.await_watch(PORT)
         for host in WORKERS:
             os.kill(self.inner(host), 9)
         self.until("the loss", lambda: self.job_log(PORT).count("event=host-silent") == 2)
@@ -87,7 +88,7 @@ class Reports(FleetTest):
 
     def test_a_hostd_that_is_started_again_finds_its_jobs(self) -> None:
         job = self.start_job("job", PORT)
-        self.await_checkup(PORT)
+        self.await_window(PORT)
         host = WORKERS[1]
         os.kill(self.inner(host), 9)
         self.until("the loss", lambda: "event=host-silent" in self.job_log(PORT))
@@ -102,7 +103,7 @@ class Reports(FleetTest):
 
     def test_sigterm_ends_hostd_and_its_daemons_and_no_training(self) -> None:
         job = self.start_job("job", PORT)
-        self.await_checkup(PORT)
+        self.await_watch(PORT)
         pids = [live.children(self.inner(host)) for host in WORKERS]
         self.assertEqual([len(of_host) for of_host in pids], [1] * len(WORKERS))
         for host in WORKERS:
