@@ -248,6 +248,11 @@ class Starts(live.LiveTest):
         self.assertRegex(done.stdout, r"(?m)^bus\.url +tls://far:4222 +.*/site\.yaml:2$")
         self.assertRegex(done.stdout, r"(?m)^hub\.store +none +--set$")
 
+    def test_the_example_is_right(self) -> None:
+        example = str(live.ROOT / "deploy" / "fleet" / "site.yaml")
+        done = self.ask("hostd", "--config", example, "--check-config", "--set", "host=gpu-07")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_a_missing_password_file_is_named(self) -> None:
         site = self.site(
             "host: h1\nbus: {url: 'tls://far:4222', user: a, password_file: /nowhere/x}\n"

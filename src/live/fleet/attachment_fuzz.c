@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes what a training process asks of hostd: every request that is read names a job. */
+/*
+ * Fuzzes what a training process asks of hostd: every request that is read names a job. And the keys
+ * of jobs that hosts send to the hub, which name folders there.
+ */
 #include "live/fleet/jobkey.h"
 
 #include <assert.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void take_key(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1); /* of this length, so that no byte behind it is read */
+	const char *job = NULL;
+	unsigned uid = 0;
+
+	assert(text != NULL);
+	if (size > 0)
+		memcpy(text, data, size);
+	text[size] = '\0';
+	if (jobkey_split(text, "east", &uid, &job))
+		assert(job[0] != '.' && job[0] != '\0' && strpbrk(job, "/\n\"") == NULL);
+	free(text);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -15,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned uid = 0;
 	struct jobkey key;
 
+	take_key(data, size);
 	if (attachment_parse(data, size, &attachment) < 0)
 		return 0;
 	memcpy(origin.command, data, MIN(size, sizeof(origin.command) - 1));

@@ -21,7 +21,6 @@
 #define SAY_NS (5 * NSEC_PER_SEC)
 #define END_NS (10 * NSEC_PER_SEC) /* for the daemons to end */
 #define BACKLOG 1024
-#define JOBS_SAID_MAX 1024u
 
 /* --- the bus --- */
 
@@ -40,7 +39,7 @@ static void publish(struct hostservice *h, Cluster__Presence *presence)
 static void say_presence(struct hostservice *h)
 {
 	const struct site_values *site = &h->setup.site->values;
-	size_t cnt = MIN(h->jobs.cnt, (size_t)JOBS_SAID_MAX), said = 0;
+	size_t cnt = MIN(h->jobs.cnt, (size_t)SERVICE_JOBS_MAX), said = 0;
 	_cleanup_free_ Cluster__FleetJob *jobs = calloc(cnt + 1, sizeof(*jobs));
 	_cleanup_free_ Cluster__FleetJob **pointers = calloc(cnt + 1, sizeof(*pointers));
 	Cluster__Presence presence;

@@ -44,7 +44,7 @@ static void take_presence(void *arg, const struct bus_message *message)
 	} else if (strcmp(presence->cluster, hub->setup.site->values.cluster) != 0) {
 		hub->unknown_cluster++; /* of another hub on the same bus */
 	} else if (hub->serving) {
-		for (size_t i = 0; i < presence->n_jobs; i++)
+		for (size_t i = 0; i < MIN(presence->n_jobs, (size_t)SERVICE_JOBS_MAX); i++)
 			hubjobs_hear(hub, presence->jobs[i]->key, clock_mono_ns());
 	}
 	if (presence != NULL)

@@ -12,6 +12,7 @@
 
 #define SERVICE_TICK_MS 100
 #define SERVICE_VERSION 1u	/* of Presence and HubBeat (cluster/cluster.proto) */
+#define SERVICE_JOBS_MAX 1024u	/* of one host */
 #define SERVICE_SUBJECT "fleet" /* in place of a job's key: keys have slashes */
 
 struct service_calls {
