@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -469,9 +470,8 @@ static void note_lost(const struct hostjob *job)
 	stats = relay_stats(job->relay);
 	if (stats.refused + stats.dropped > 0)
 		log_line(LOG_WARNING,
-			 "event=job-messages-lost job=\"%s\" refused=%llu dropped=%llu",
-			 job->key.text, (unsigned long long)stats.refused,
-			 (unsigned long long)stats.dropped);
+			 "event=job-messages-lost job=\"%s\" refused=%" PRIu64 " dropped=%" PRIu64,
+			 job->key.text, stats.refused, stats.dropped);
 }
 
 void hostjob_reap(struct hostservice *service)

@@ -11,6 +11,7 @@
 #include "live/run/rundir.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -193,6 +194,7 @@ int hostservice_run(const struct hostservice_setup *setup)
 	struct hostservice h = { .setup = *setup, .listen_fd = -1 };
 	const struct site_values *site = &setup->site->values;
 	struct err err = { "" };
+	uint64_t lost;
 
 	h.boot = (uint64_t)clock_wall_ns();
 	if (open_all(&h, &err) < 0) {
@@ -215,8 +217,10 @@ int hostservice_run(const struct hostservice_setup *setup)
 	service_run(&h.service);
 	(void)unlink(site->hostd_socket);
 	(void)close(h.listen_fd);
-	service_close(&h.service);
-	log_line(LOG_INFO, "event=hostd-ended attached=%llu refused=%llu",
-		 (unsigned long long)h.attached, (unsigned long long)h.refused);
+	lost = service_close(&h.service);
+	log_line(LOG_INFO,
+		 "event=hostd-ended attached=%" PRIu64 " refused=%" PRIu64
+		 " messages_dropped=%" PRIu64,
+		 h.attached, h.refused, lost);
 	return 0;
 }

@@ -215,6 +215,7 @@ int hubservice_run(const struct hubservice_setup *setup)
 	struct hubservice hub = { .setup = *setup };
 	const struct site_values *site = &setup->site->values;
 	struct err err = { "" };
+	uint64_t lost;
 
 	hub.epoch = (uint64_t)clock_wall_ns();
 	if (open_all(&hub, &err) < 0) {
@@ -228,10 +229,10 @@ int hubservice_run(const struct hubservice_setup *setup)
 			 "event=insecure effect=\"hosts talk without encryption: "
 			 "everybody on the network can read and forge what they say\"");
 	service_run(&hub.service);
-	service_close(&hub.service);
+	lost = service_close(&hub.service);
 	log_line(LOG_INFO,
 		 "event=hub-ended unreadable=%" PRIu64 " other_cluster=%" PRIu64
-		 " dropped=%" PRIu64,
-		 hub.unreadable, hub.unknown_cluster, hub.dropped);
+		 " jobs_dropped=%" PRIu64 " messages_dropped=%" PRIu64,
+		 hub.unreadable, hub.unknown_cluster, hub.dropped, lost);
 	return hub.refused ? 2 : 0;
 }

@@ -118,10 +118,13 @@ void service_stop(struct service *service)
 }
 
 /* wake() may be called until the bus is closed: the loop's memory outlives it. */
-void service_close(struct service *service)
+uint64_t service_close(struct service *service)
 {
+	uint64_t dropped = bus_stats(service->bus).dropped;
+
 	service->bus = bus_close(service->bus);
 	(void)uv_loop_close(&service->loop);
+	return dropped;
 }
 
 bool service_is_online(const struct service *service)

@@ -40,7 +40,9 @@ _must_check_ int service_open(struct service *service, const struct bus_login *l
 /* Runs until service_stop(), which other handles of the loop must be closed before. */
 void service_run(struct service *service);
 void service_stop(struct service *service);
-void service_close(struct service *service);
+
+/* Returns how many messages found no room on the way. */
+uint64_t service_close(struct service *service);
 
 /* Whether the broker answers. */
 bool service_is_online(const struct service *service);
