@@ -143,6 +143,20 @@ bool lives_know(struct lives *lives, uint32_t worker)
 	return find_end(lives, worker) != NULL;
 }
 
+bool lives_know_exit(struct lives *lives, uint32_t worker)
+{
+	const struct life_end *end = find_end(lives, worker);
+
+	return end != NULL && end->state.exit_known != 0;
+}
+
+bool lives_ended_well(const struct lives *lives)
+{
+	const struct life *now = lives_present(lives);
+
+	return now->cnt > 0 && now->cnt < LIFE_ENDS_MAX && life_first_failure(now) == NULL;
+}
+
 void lives_note_end(struct lives *lives, const struct wire_state *state, uint64_t others_step)
 {
 	struct life *now = &lives->all[lives->earlier_cnt];

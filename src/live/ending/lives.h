@@ -55,8 +55,12 @@ const struct life *lives_present(const struct lives *lives);
 /* Of the earlier lives, the latest that failed; NULL: none is kept. */
 const struct life *lives_latest_failed(const struct lives *lives);
 
-/* Whether the end of the worker is kept. */
+/* Whether the end of the worker is kept, and how its process ended, too. */
 bool lives_know(struct lives *lives, uint32_t worker);
+bool lives_know_exit(struct lives *lives, uint32_t worker);
+
+/* Whether all of the present life that ended did so without a failure; false: none, or too many. */
+bool lives_ended_well(const struct lives *lives);
 
 /* A worker has ended, or is known to have ended so: later states replace an earlier one. */
 void lives_note_end(struct lives *lives, const struct wire_state *state, uint64_t others_step);

@@ -222,9 +222,33 @@ static void a_sigint_shows_on_at_least_half_of_the_failures(void **state)
 	assert_false(life_is_interrupted(lives_present(&lives)));
 }
 
+static void a_life_that_ended_well_is_told_from_one_before_it(void **state)
+{
+	struct lives two = { .restarts = 0 };
+	struct wire_state failed = { .worker = 1, .phase = PHASE_GONE, .exit_known = 1 }, well;
+
+	(void)state;
+	assert_false(lives_ended_well(&two));
+	assert_false(lives_know_exit(&two, 1));
+	failed.exit_status = EXIT(1);
+	lives_note_end(&two, &failed, 10);
+	assert_true(lives_know_exit(&two, 1));
+	assert_false(lives_ended_well(&two));
+	assert_true(lives_note_successor(&two, &failed, 2, 10));
+	assert_false(lives_ended_well(&two));
+	lives_note_end(&two, &failed, 10); /* repeated */
+	well = (struct wire_state){ .worker = 2, .phase = PHASE_GONE };
+	lives_note_end(&two, &well, 20);
+	assert_false(lives_know_exit(&two, 2));
+	well.exit_known = well.bye = 1;
+	lives_note_end(&two, &well, 20);
+	assert_true(lives_ended_well(&two));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_life_that_ended_well_is_told_from_one_before_it),
 		cmocka_unit_test(each_way_to_end_has_its_words),
 		cmocka_unit_test(an_exit_status_of_0_is_no_failure_whatever_was_printed_before),
 		cmocka_unit_test_setup(a_later_state_of_an_end_replaces_the_first_at_its_place,

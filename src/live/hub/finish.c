@@ -154,6 +154,11 @@ void hub_expect_end(struct hub *hub)
 		hub->last_mark_ns = MAX(hub->last_mark_ns, state->last_ns);
 }
 
+bool hub_ended_well(const struct hub *hub)
+{
+	return lives_ended_well(&hub->lives);
+}
+
 void hub_finish(struct hub *hub, const struct job_end *end)
 {
 	struct ending_facts facts;

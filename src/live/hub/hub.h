@@ -49,5 +49,11 @@ void hub_expect_end(struct hub *hub);
 /* The job has ended: publishes the last report, unless the latest one says it already. */
 void hub_finish(struct hub *hub, const struct job_end *end);
 
+/*
+ * Whether the processes of the job that ended last did so without a failure. Where a host has left
+ * an elastic job, its exit status says nothing about the end of the job.
+ */
+bool hub_ended_well(const struct hub *hub);
+
 /* Appends one line for a terminal: iteration time per rank and state. */
 void hub_status(const struct hub *hub, struct str *out);

@@ -62,7 +62,9 @@ static void note_end(struct hub *hub, const struct wire_state *state,
 
 	if (known != NULL ? known->phase != PHASE_GONE : !kept)
 		note_gone(hub, state);
-	if (state->exit_known && (known != NULL ? !known->exit_known : kept))
+	/* A host repeats it for a while, also after the hub has forgotten the worker. */
+	if (state->exit_known && (known != NULL ? !known->exit_known : kept) &&
+	    !lives_know_exit(&hub->lives, state->worker))
 		log_exit(hub, state);
 	/* Ends that the user asked for are no failures. */
 	if (kept || !hub->ending)

@@ -113,7 +113,7 @@ static void mind_fleet(struct daemon *daemon, int64_t now_ns)
 	}
 	hosts = hosts_ends(daemon->hosts);
 	if (fleetend_of_hosts(&daemon->fleetend, &hosts, now_ns))
-		job_ends(daemon, hosts.exit_status, 0);
+		job_ends(daemon, hub_ended_well(daemon->hub) ? 0 : hosts.exit_status, 0);
 }
 
 static void on_tick(uv_timer_t *tick)
