@@ -60,7 +60,7 @@ void status_fleet_table(const job_about_vec *jobs, FILE *out)
 			      or_dash(about->name), age, state, about->hosts, about->workers,
 			      about->step, (double)about->now_ns / NSEC_PER_MSEC,
 			      (double)about->best_ns / NSEC_PER_MSEC, or_dash(about->verdict),
-			      about->reason);
+			      or_dash(about->reason));
 	}
 }
 
