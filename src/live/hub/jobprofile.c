@@ -67,13 +67,35 @@ void hub_lose_worker(struct hub *hub, uint32_t worker, const char *why)
 		set_missed(answer, why);
 }
 
+/* Ranks of the job as those that run now see it: an elastic one may have had more. */
+static int32_t world_size(const struct hub *hub)
+{
+	int32_t ret = -1;
+
+	vec_foreach(state, &hub->workers) {
+		if (wire_is_watched(state))
+			ret = MAX(ret, state->world_size);
+	}
+	return ret;
+}
+
+/* Workers that cannot answer are told as missing, too. */
 static int fill_answers(struct hub *hub)
 {
+	int32_t world = world_size(hub);
+
 	hub->profile.answers.cnt = 0;
 	vec_foreach(state, &hub->workers) {
 		struct answer answer = { .worker = state->worker, .rank = state->rank };
 
-		if (wire_is_watched(state) && vec_push(&hub->profile.answers, answer) < 0)
+		if (!wire_is_watched(state)) {
+			if (state->rank < 0 || state->rank >= world)
+				continue;
+			set_missed(&answer, state->phase == PHASE_GONE
+						    ? "its process has ended"
+						    : "its hook is off, or its host is silent");
+		}
+		if (vec_push(&hub->profile.answers, answer) < 0)
 			return -ENOMEM;
 	}
 	return 0;
