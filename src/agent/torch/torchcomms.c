@@ -2,7 +2,7 @@
 #include "agent/torch/torchcomms.h"
 
 #include "agent/core/nametable.h"
-#include "agent/python/selfmem.h"
+#include "pyread/selfmem.h"
 #include "base/compat.h"
 
 #include <errno.h>

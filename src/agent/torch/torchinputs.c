@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/torch/torchinputs.h"
 
-#include "agent/python/selfmem.h"
+#include "pyread/selfmem.h"
 #include "base/compat.h"
 #include "model/elements.h"
 

@@ -3,7 +3,7 @@
 
 #include "agent/core/lane.h"
 #include "agent/core/nametable.h"
-#include "agent/python/selfmem.h"
+#include "pyread/selfmem.h"
 #include "agent/torch/torchcomms.h"
 #include "agent/torch/torchgroups.h"
 #include "agent/torch/torchinputs.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/python/pylayout.h"
+#include "pyread/pylayout.h"
 
-#include "agent/python/pyoffsets.h"
+#include "pyread/pyoffsets.h"
 
 #include <errno.h>
 #include <string.h>
@@ -82,6 +82,7 @@ static int from_debug_offsets(uint32_t minor, const uint64_t *published, struct 
 		.frame_shims = minor == 13 ? SHIMS_3_13 : SHIMS_3_14,
 		.code_file = (uint32_t)code[1],
 		.code_name = (uint32_t)code[2],
+		.code_table = (uint32_t)code[4],
 		.code_line = (uint32_t)code[5],
 		/* An int, co_extra, then the instructions. */
 		.code_traceable = (uint32_t)code[9] - 16,
@@ -109,7 +110,8 @@ static void plan_reads(struct pylayout *layout)
 				    layout->thread_native, layout->thread_chunk + 8 };
 	const uint32_t frame[] = { layout->frame_prev, layout->frame_code, layout->frame_instr,
 				   layout->frame_mark };
-	const uint32_t code[] = { layout->code_name, layout->code_file, layout->code_traceable };
+	const uint32_t code[] = { layout->code_name, layout->code_file, layout->code_table,
+				  layout->code_traceable };
 
 	layout->thread_bytes = words_end(thread, ARRAY_SIZE(thread));
 	layout->frame_bytes = words_end(frame, ARRAY_SIZE(frame));

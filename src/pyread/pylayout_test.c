@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/python/pylayout.h"
+#include "pyread/pylayout.h"
 
 #include <errno.h>
 #include <setjmp.h>

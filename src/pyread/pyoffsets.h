@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where CPython 3.8 to 3.12 keep what pystack.c reads. Written by tools/pyoffsets from
+ * Where CPython 3.8 to 3.12 keep what src/pyread reads. Written by tools/pyoffsets from
  * the internal headers of release builds for 64 bits; do not edit. style-limits: table
  */
 #pragma once
 
-#include "agent/python/pylayout.h"
+#include "pyread/pylayout.h"
 
 static const struct pylayout PYOFFSETS[] = {
 	{
@@ -20,6 +20,7 @@ static const struct pylayout PYOFFSETS[] = {
 		.code_name = 112,
 		.code_file = 104,
 		.code_line = 40,
+		.code_table = 120,
 		.str_ascii = 48,
 		.str_compact = 72,
 		.gil = 1152,
@@ -43,6 +44,7 @@ static const struct pylayout PYOFFSETS[] = {
 		.code_name = 112,
 		.code_file = 104,
 		.code_line = 40,
+		.code_table = 120,
 		.str_ascii = 48,
 		.str_compact = 72,
 		.gil = 352,
@@ -66,6 +68,7 @@ static const struct pylayout PYOFFSETS[] = {
 		.code_name = 112,
 		.code_file = 104,
 		.code_line = 40,
+		.code_table = 120,
 		.str_ascii = 48,
 		.str_compact = 72,
 		.gil = 352,
@@ -89,6 +92,7 @@ static const struct pylayout PYOFFSETS[] = {
 		.code_name = 120,
 		.code_file = 112,
 		.code_line = 72,
+		.code_table = 136,
 		.str_ascii = 48,
 		.str_compact = 72,
 		.gil = 360,
@@ -104,6 +108,7 @@ static const struct pylayout PYOFFSETS[] = {
 		.frame_roots = 1,
 		.code_traceable = 168,
 		.code_start = 184,
+		.frame_entry = 68,
 	},
 	{
 		.minor = 12,
@@ -117,6 +122,7 @@ static const struct pylayout PYOFFSETS[] = {
 		.code_name = 120,
 		.code_file = 112,
 		.code_line = 68,
+		.code_table = 136,
 		.str_ascii = 40,
 		.str_compact = 56,
 		.gil = 384,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/python/pycodes.h"
+#include "pyread/pycodes.h"
 
-#include "agent/python/pytext.h"
 #include "base/splitmix.h"
+#include "pyread/pytext.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -103,10 +103,10 @@ static bool copy_text(const struct pysource *source, uintptr_t text, enum pytext
 	return pytext_copy(&source->mem, source->layout, text, part, ret, size);
 }
 
-int pycodes_name(const struct pysource *source, uintptr_t code, struct pystack_code *ret)
+int pycodes_name(const struct pysource *source, uintptr_t code, struct pycode *ret)
 {
 	unsigned char bytes[PYCODES_BYTES];
-	struct pystack_code found;
+	struct pycode found;
 
 	if (!selfmem_read(&source->mem, code, bytes, source->layout->code_bytes) ||
 	    code_note(source, code, bytes) == 0 ||

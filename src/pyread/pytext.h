@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "agent/python/pylayout.h"
-#include "agent/python/selfmem.h"
+#include "pyread/pylayout.h"
+#include "pyread/selfmem.h"
 
 enum pytext_part { PYTEXT_START, PYTEXT_END };
 

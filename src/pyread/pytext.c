@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/python/pytext.h"
+#include "pyread/pytext.h"
 
 #include <string.h>
 

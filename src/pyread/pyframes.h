@@ -11,8 +11,8 @@
  */
 #pragma once
 
-#include "agent/python/pylayout.h"
-#include "agent/python/selfmem.h"
+#include "pyread/pylayout.h"
+#include "pyread/selfmem.h"
 
 enum {
 	PYFRAMES_WINDOW = 16 << 10,

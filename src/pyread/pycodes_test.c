@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/python/pycodes.h"
+#include "pyread/pycodes.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -66,7 +66,7 @@ static void code_objects_are_known_and_named(_unused_ void **state)
 {
 	struct pysource both[2];
 	struct code *code = make_code(7);
-	struct pystack_code names;
+	struct pycode names;
 
 	open_both(both);
 	for (size_t i = 0; i < 2; i++) {

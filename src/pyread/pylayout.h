@@ -39,9 +39,13 @@ struct pylayout {
 	 * stack and those that run no Python code.
 	 */
 	uint32_t frame_prev, frame_code, frame_instr, frame_mark, frame_roots, frame_shims;
+	uint32_t frame_entry; /* 3.11 only: a byte, C code called the frame */
 
-	/* A code object. The last two are 0 before 3.11. */
-	uint32_t code_name, code_file, code_line, code_traceable, code_start;
+	/*
+	 * A code object; code_table is its table of line numbers. The last two are 0 before
+	 * 3.11.
+	 */
+	uint32_t code_name, code_file, code_line, code_table, code_traceable, code_start;
 
 	/* The size of the header of an ASCII string and of another one. */
 	uint32_t str_ascii, str_compact;

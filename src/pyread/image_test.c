@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/python/image.h"
+#include "pyread/image.h"
 
 #include <errno.h>
 #include <fcntl.h>

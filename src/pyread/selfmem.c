@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/python/selfmem.h"
+#include "pyread/selfmem.h"
 
 #include <errno.h>
 #include <fcntl.h>

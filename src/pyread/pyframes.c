@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/python/pyframes.h"
+#include "pyread/pyframes.h"
 
 #include <stdatomic.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes are a list of mappings: an image that is found holds what it was asked for. */
-#include "agent/python/image.h"
+#include "pyread/image.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
