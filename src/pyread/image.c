@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pyread/image.h"
 
+#include "pyread/mapping.h"
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,12 +10,6 @@
 enum {
 	BUFFER_BYTES = 4096, /* as much as the kernel writes at once */
 	FIELDS_BYTES = 128,  /* of a line before the file's name, at most */
-};
-
-struct mapping {
-	uintptr_t start, end;
-	bool executable;
-	uint64_t offset, device, inode; /* inode 0: of no file */
 };
 
 /* Lines of an open "maps", one by one. */
@@ -46,48 +42,6 @@ static bool next_byte(struct lines *lines, char *ret)
 	return true;
 }
 
-/* The number at *text; *text moves behind it and the byte that follows. False: there is none. */
-static bool number(const char **text, uint64_t base, uint64_t *ret)
-{
-	const char *p = *text;
-	uint64_t value = 0;
-
-	for (;; p++) {
-		uint64_t digit = base;
-
-		if (*p >= '0' && *p <= '9')
-			digit = (uint64_t)(*p - '0');
-		else if (*p >= 'a' && *p <= 'f')
-			digit = (uint64_t)(*p - 'a' + 10);
-		if (digit >= base)
-			break;
-		value = value * base + digit;
-	}
-	if (p == *text || *p == '\0')
-		return false;
-	*text = p + 1;
-	*ret = value;
-	return true;
-}
-
-/* "55d0-55e0 r-xp 00002000 08:02 173521 /usr/bin/python3"; a blank ends the text. */
-static bool parse(const char *text, struct mapping *ret)
-{
-	uint64_t start, end, major, minor;
-
-	if (!number(&text, 16, &start) || !number(&text, 16, &end) || strlen(text) < 5)
-		return false;
-	ret->executable = text[2] == 'x';
-	text += 5;
-	if (!number(&text, 16, &ret->offset) || !number(&text, 16, &major) ||
-	    !number(&text, 16, &minor) || !number(&text, 10, &ret->inode))
-		return false;
-	ret->start = (uintptr_t)start;
-	ret->end = (uintptr_t)end;
-	ret->device = major << 32 | minor;
-	return true;
-}
-
 /* The next line that is a mapping. */
 static bool next_mapping(struct lines *lines, struct mapping *ret)
 {
@@ -102,7 +56,7 @@ static bool next_mapping(struct lines *lines, struct mapping *ret)
 		}
 		fields[len] = ' ';
 		fields[len + 1] = '\0';
-		if (parse(fields, ret))
+		if (mapping_parse(fields, ret))
 			return true;
 		len = 0;
 	}
