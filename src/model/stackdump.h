@@ -7,6 +7,8 @@
 
 #include "base/base.h"
 
+enum { STACKS_THREADS_MAX = 4096, STACKS_FRAMES_MAX = 1024 };
+
 enum stacks_frame_kind { STACKS_NATIVE, STACKS_PYTHON };
 
 struct stacks_frame {

@@ -7,7 +7,7 @@
 #include "stacks/resolve.h"
 #include "stacks/roles.h"
 #include "stacks/task.h"
-#include "stacks/waits.h"
+#include "stacks/threadwaits.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -25,7 +25,7 @@ enum {
 };
 
 struct capture {
-	struct stacks_shared *shared;
+	struct stackreading_shared *shared;
 	struct stacks_process *process;
 	struct region *region;
 	int proc;
@@ -71,17 +71,23 @@ static void read_command(int proc, char *ret, size_t size)
 			ret[i] = ' ';
 }
 
+/* Launchers name the rank differently; torchrun's word counts first. */
 static void read_rank(const struct capture *capture)
 {
+	static const char *const NAMES[] = { "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+					     "SLURM_PROCID" };
 	_cleanup_free_ char *text = malloc(ENVIRON_BYTES);
-	const char *value = NULL;
+	const char *value;
 	size_t value_len;
 	int len = text != NULL ? taskfiles_read(capture->proc, "environ", text, ENVIRON_BYTES) : 0;
 
-	if (len > 0)
-		value = taskfiles_find_variable(text, (size_t)len, "RANK", &value_len);
-	if (value != NULL && isdigit((unsigned char)*value))
-		capture->process->rank = (int32_t)strtol(value, NULL, 10);
+	for (size_t i = 0; i < ARRAY_SIZE(NAMES) && len > 0; i++) {
+		value = taskfiles_find_variable(text, (size_t)len, NAMES[i], &value_len);
+		if (value != NULL && isdigit((unsigned char)*value)) {
+			capture->process->rank = (int32_t)strtol(value, NULL, 10);
+			return;
+		}
+	}
 }
 
 /* Returns 0, or -errno: there is no such process. */
@@ -378,14 +384,15 @@ static uint32_t outer_tid(const struct capture *capture, uint32_t own_tid)
 static void find_waits(struct capture *capture)
 {
 	struct pywalk_gil gil = { 0 };
-	struct waits waits;
+	struct threadwaits waits;
 
 	if (!capture->python.present || pywalk_gil(&capture->python.source, &gil) < 0)
 		gil = (struct pywalk_gil){ 0 };
 	vec_foreach(task, &capture->tasks) {
 		struct stacks_thread *thread = task->thread;
 
-		waits_find(capture->proc, (pid_t)thread->tid, &task->call, lives, capture, &waits);
+		threadwaits_find(capture->proc, (pid_t)thread->tid, &task->call, lives, capture,
+				 &waits);
 		(void)snprintf(thread->call, sizeof(thread->call), "%s", waits.call);
 		(void)snprintf(thread->waits, sizeof(thread->waits), "%s", waits.text);
 		thread->owner_tid = outer_tid(capture, waits.owner);
@@ -448,7 +455,7 @@ static void run(struct capture *capture)
 		fail(capture, error);
 }
 
-void capture_run(struct stacks_shared *shared)
+void capture_run(struct stackreading_shared *shared)
 {
 	struct stacks_process *process = &shared->process;
 	struct capture capture = {

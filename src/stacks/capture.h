@@ -6,6 +6,6 @@
  */
 #pragma once
 
-#include "stacks/stacks.h"
+#include "stacks/stackreading.h"
 
-void capture_run(struct stacks_shared *shared);
+void capture_run(struct stackreading_shared *shared);

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "stacks/stacks.h"
+#include "stacks/stackreading.h"
 
 struct mixing_python {
 	struct stacks_frame frame;

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -121,6 +122,10 @@ void modules_done(struct modules *modules)
 	vec_foreach(module, &modules->list) {
 		if (module->cfi != NULL)
 			(void)dwarf_cfi_end(module->cfi);
+		if (module->view_elf != NULL)
+			(void)elf_end(module->view_elf);
+		if (module->view != NULL)
+			(void)munmap(module->view, module->view_len);
 		if (module->elf != NULL)
 			(void)elf_end(module->elf);
 		if (module->fd >= 0)
@@ -251,6 +256,36 @@ static bool read_segments(struct module *module)
 	return found;
 }
 
+/*
+ * The unwind information. libdw looks at sections first, and overlooks .eh_frame_hdr where the
+ * linker put it behind .eh_frame, as in libtorch: each look-up would then parse all of it, for 100
+ * ms. Of a view without sections libdw takes the table from the program headers.
+ */
+static void open_rules(struct module *module)
+{
+	struct stat about;
+	Elf64_Ehdr *head;
+	void *view;
+
+	if (module->fd < 0 || module->table == 0 || fstat(module->fd, &about) != 0 ||
+	    gelf_getclass(module->elf) != ELFCLASS64) {
+		module->cfi = dwarf_getcfi_elf(module->elf);
+		return;
+	}
+	view = mmap(NULL, (size_t)about.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, module->fd,
+		    0);
+	if (view == MAP_FAILED)
+		return;
+	module->view = view;
+	module->view_len = (size_t)about.st_size;
+	head = view;
+	head->e_shoff = 0;
+	head->e_shnum = head->e_shstrndx = 0;
+	module->view_elf = elf_memory(module->view, module->view_len);
+	if (module->view_elf != NULL)
+		module->cfi = dwarf_getcfi_elf(module->view_elf);
+}
+
 bool module_open(struct modules *modules, struct module *module)
 {
 	if (module->opened)
@@ -273,7 +308,7 @@ bool module_open(struct modules *modules, struct module *module)
 		module->elf = NULL;
 	}
 	if (module->elf != NULL)
-		module->cfi = dwarf_getcfi_elf(module->elf);
+		open_rules(module);
 	return module->elf != NULL;
 }
 

@@ -22,9 +22,12 @@ struct module {
 	int fd;			  /* -1 */
 	Elf *elf;		  /* NULL without one */
 	char *image;		  /* an ELF file that is memory only */
-	uintptr_t bias;		  /* address in memory less the one in the file */
-	Dwarf_CFI *cfi;		  /* NULL without one */
-	uintptr_t table;	  /* address in the file of .eh_frame_hdr; 0: none */
+	char *view;		  /* the file again, without its sections; view_len bytes */
+	size_t view_len;
+	Elf *view_elf;
+	uintptr_t bias;	 /* address in memory less the one in the file */
+	Dwarf_CFI *cfi;	 /* NULL without one */
+	uintptr_t table; /* address in the file of .eh_frame_hdr; 0: none */
 	const unsigned char *table_bytes;
 	size_t table_len;
 };

@@ -2,7 +2,7 @@
 #include "stacks/pytarget.h"
 
 #include "base/pythonrange.h"
-#include "stacks/symbols.h"
+#include "stacks/symboltable.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,12 +22,13 @@ struct found {
 	uintptr_t addrs[SYMBOL_CNT];
 };
 
-/* A program or library that may have the interpreter: its name has "python", or it is the program. */
+/* The program, which is mapped first as a rule, "python3.9" or "libpython3.9.so". */
 static bool is_candidate(const struct modules *modules, size_t index)
 {
 	const struct module *module = &modules->list.data[index];
 
-	return module->code != 0 && (index == 0 || strstr(module->name, "python") != NULL);
+	return module->code != 0 && (index == 0 || strncmp(module->name, "python", 6) == 0 ||
+				     strncmp(module->name, "libpython", 9) == 0);
 }
 
 static bool find_interpreter(struct modules *modules, uint32_t *ret_module, struct found *ret)
@@ -39,7 +40,7 @@ static bool find_interpreter(struct modules *modules, uint32_t *ret_module, stru
 
 		if (!is_candidate(modules, i) || !module_open(modules, module))
 			continue;
-		symbols_lookup(module, NAMES, ret->addrs, SYMBOL_CNT);
+		symboltable_lookup(module, NAMES, ret->addrs, SYMBOL_CNT);
 		if (ret->addrs[SYMBOL_RUNTIME] == 0 || ret->addrs[SYMBOL_CODE_TYPE] == 0)
 			continue;
 		for (size_t j = 0; j < SYMBOL_CNT; j++)

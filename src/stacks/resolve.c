@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stacks/resolve.h"
 
-#include "stacks/symbols.h"
+#include "stacks/symboltable.h"
 
 #include <errno.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static int resolve_module(struct resolver *resolver, const struct place *places,
 	for (size_t i = 0; i < cnt; i++)
 		queries[i].addr = places[i].pc - (open ? module->bias : module->start);
 	if (open)
-		symbols_find(module, queries, cnt);
+		symboltable_find(module, queries, cnt);
 	for (size_t i = 0; i < cnt; i++) {
 		struct stacks_frame *frame = &resolver->frames.data[places[i].index];
 		const uintptr_t begin = open ? module_function(module, queries[i].addr) : 0;

@@ -7,7 +7,7 @@
 
 #include "base/idmap.h"
 #include "stacks/modules.h"
-#include "stacks/stacks.h"
+#include "stacks/stackreading.h"
 
 struct resolver {
 	struct modules *modules; /* borrowed */

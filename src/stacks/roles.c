@@ -35,7 +35,7 @@ static const struct role_row BY_FRAME[] = {
 	{ "LibUVStoreDaemon", "TCPStore daemon" },
 	{ "N4gloo", "gloo loop" },
 	{ "ncclProxy", "NCCL proxy" },
-	{ "pthreadpool", "pthreadpool worker" },
+	{ "thread_main", "pthreadpool worker" },
 	{ "c1010ThreadPool9main_loop", "torch thread pool" },
 	{ "libgomp", "OpenMP worker" },
 	{ "libiomp", "OpenMP worker" },

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "stacks/stacks.h"
+#include "stacks/stackreading.h"
 
 /* main_name: the name of the process's main thread. Writes thread->role. */
 void roles_assign(struct stacks_thread *thread, bool main, const char *main_name);

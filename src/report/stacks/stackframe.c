@@ -162,12 +162,30 @@ void stackframe_function(struct str *out, struct stacknames *names,
 			   frame->offset);
 }
 
+/* From the package on: "torch/nn/modules/module.py", as readers of traces shorten it. */
+static const char *short_path(const char *path)
+{
+	static const char *const FOLDERS[] = { "/site-packages/", "/dist-packages/",
+					       "/lib/python3." };
+	const char *found;
+
+	for (size_t i = 0; i < ARRAY_SIZE(FOLDERS); i++) {
+		found = strstr(path, FOLDERS[i]);
+		if (found == NULL)
+			continue;
+		found = strchr(found + strlen(FOLDERS[i]) - 1, '/');
+		if (found != NULL && found[1] != '\0')
+			return found + 1;
+	}
+	return path;
+}
+
 void stackframe_append(struct str *out, struct stacknames *names, const struct stacks_frame *frame)
 {
 	stackframe_function(out, names, frame);
 	if (frame->kind == STACKS_PYTHON && frame->file != NULL) {
 		str_append(out, " (");
-		clean_append(out, frame->file);
+		clean_append(out, short_path(frame->file));
 		str_printf(out, ":%u)", frame->line);
 	} else if (frame->kind == STACKS_NATIVE && frame->function != NULL && frame->file != NULL) {
 		str_append(out, " (");
@@ -178,6 +196,39 @@ void stackframe_append(struct str *out, struct stacknames *names, const struct s
 
 /* Views. */
 
+/* Where threads and programs begin: the same below every stack. */
+static bool is_start(const struct stacks_frame *frame)
+{
+	static const char *const LIBRARIES[] = { "libc.so", "libc-2.", "libpthread", "libstdc++" };
+	const char *name;
+
+	if (frame->kind != STACKS_NATIVE || frame->file == NULL)
+		return false;
+	if (frame->function != NULL && strcmp(frame->function, "_start") == 0)
+		return true;
+	name = last_part(frame->file);
+	for (size_t i = 0; i < ARRAY_SIZE(LIBRARIES); i++)
+		if (strncmp(name, LIBRARIES[i], strlen(LIBRARIES[i])) == 0)
+			return true;
+	return false;
+}
+
+/* How many frames are left without those below the outermost Python frame, or the start. */
+static size_t without_start(const struct stacks_thread *thread, bool *ret_python)
+{
+	size_t cnt = thread->frame_cnt;
+
+	*ret_python = false;
+	for (size_t i = thread->frame_cnt; i > 0; i--)
+		if (thread->frames[i - 1].kind == STACKS_PYTHON) {
+			*ret_python = true;
+			return thread->mixed ? i : thread->frame_cnt;
+		}
+	while (cnt > 0 && is_start(&thread->frames[cnt - 1]))
+		cnt--;
+	return cnt > 0 ? cnt : thread->frame_cnt;
+}
+
 /*
  * Without `all`: of native frames those inside the innermost Python frame, and those between Python
  * frames that are not the interpreter's.
@@ -185,23 +236,21 @@ void stackframe_append(struct str *out, struct stacknames *names, const struct s
 size_t stackview_pick(const struct stackview *view, const struct stacks_thread *thread,
 		      uint32_t *ret)
 {
-	size_t cnt = 0, outermost = 0;
-	bool inside = false, python = false;
+	const bool both = view->frames == STACKVIEW_BOTH;
+	size_t cnt = 0, last;
+	bool inside = false, python;
 
-	for (size_t i = 0; i < thread->frame_cnt; i++)
-		if (thread->frames[i].kind == STACKS_PYTHON) {
-			outermost = i;
-			python = true;
-		}
-	for (size_t i = 0; i < thread->frame_cnt; i++) {
+	last = without_start(thread, &python);
+	if (view->all || (python && !both))
+		last = thread->frame_cnt;
+	for (size_t i = 0; i < last; i++) {
 		const struct stacks_frame *frame = &thread->frames[i];
 		const bool native = frame->kind == STACKS_NATIVE;
 
 		inside = inside || !native;
 		if (native ? view->frames == STACKVIEW_PYTHON : view->frames == STACKVIEW_NATIVE)
 			continue;
-		if (native && python && !view->all && view->frames == STACKVIEW_BOTH &&
-		    thread->mixed && (i > outermost || (inside && frame->interpreter)))
+		if (native && both && !view->all && inside && frame->interpreter && thread->mixed)
 			continue;
 		ret[cnt++] = (uint32_t)i;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/symbols.h"
+#include "stacks/symboltable.h"
 
 #include <gelf.h>
 #include <string.h>
@@ -27,12 +27,6 @@ static bool find_table(const struct module *module, GElf_Word type, struct table
 			return true;
 	}
 	return false;
-}
-
-/* The full table, or the dynamic one of a stripped file. */
-static bool find_any_table(const struct module *module, struct table *ret)
-{
-	return find_table(module, SHT_SYMTAB, ret) || find_table(module, SHT_DYNSYM, ret);
 }
 
 /* Of several names of one function the same one is taken in each run: global, then short. */
@@ -87,28 +81,49 @@ static bool is_function(const GElf_Sym *symbol)
 	       symbol->st_size > 0;
 }
 
-void symbols_find(const struct module *module, struct symbol_query *queries, size_t cnt)
+static void offer_to_all(const struct module *module, const struct table *table,
+			 const GElf_Sym *symbol, struct symbol_query *queries, size_t cnt)
 {
-	struct table table;
-	GElf_Sym symbol;
+	const char *name = NULL;
 
-	if (cnt == 0 || !find_any_table(module, &table))
-		return;
-	for (size_t i = 0; i < table.cnt; i++) {
-		const char *name = NULL;
-
-		if (gelf_getsym(table.data, (int)i, &symbol) == NULL)
-			break;
-		if (!is_function(&symbol))
-			continue;
-		for (size_t at = first_from(queries, cnt, symbol.st_value);
-		     at < cnt && queries[at].addr - symbol.st_value < symbol.st_size; at++) {
-			if (name == NULL)
-				name = elf_strptr(module->elf, table.strings, symbol.st_name);
-			if (name != NULL && *name != '\0')
-				offer(&queries[at], &symbol, name);
-		}
+	for (size_t at = first_from(queries, cnt, symbol->st_value);
+	     at < cnt && queries[at].addr - symbol->st_value < symbol->st_size; at++) {
+		if (name == NULL)
+			name = elf_strptr(module->elf, table->strings, symbol->st_name);
+		if (name != NULL && *name != '\0')
+			offer(&queries[at], symbol, name);
 	}
+}
+
+/* A library may have half a million symbols: those outside the range of queries are skipped. */
+static void find_in(const struct module *module, GElf_Word type, struct symbol_query *queries,
+		    size_t cnt)
+{
+	const uintptr_t first = queries[0].addr, last = queries[cnt - 1].addr;
+	const Elf64_Sym *symbols;
+	struct table table;
+
+	if (!find_table(module, type, &table) || gelf_getclass(module->elf) != ELFCLASS64)
+		return;
+	symbols = table.data->d_buf;
+	for (size_t i = 0; i < MIN(table.cnt, table.data->d_size / sizeof(*symbols)); i++)
+		if (symbols[i].st_value <= last &&
+		    symbols[i].st_value + symbols[i].st_size > first && is_function(&symbols[i]))
+			offer_to_all(module, &table, &symbols[i], queries, cnt);
+}
+
+/* The dynamic table is small, and the only one of a stripped file. */
+void symboltable_find(const struct module *module, struct symbol_query *queries, size_t cnt)
+{
+	bool missing = false;
+
+	if (cnt == 0)
+		return;
+	find_in(module, SHT_DYNSYM, queries, cnt);
+	for (size_t i = 0; i < cnt; i++)
+		missing = missing || queries[i].name == NULL;
+	if (missing)
+		find_in(module, SHT_SYMTAB, queries, cnt);
 }
 
 static void lookup_in(const struct module *module, GElf_Word type, const char *const *names,
@@ -131,15 +146,11 @@ static void lookup_in(const struct module *module, GElf_Word type, const char *c
 	}
 }
 
-void symbols_lookup(const struct module *module, const char *const *names, uintptr_t *ret_addrs,
-		    size_t cnt)
+void symboltable_lookup(const struct module *module, const char *const *names, uintptr_t *ret_addrs,
+			size_t cnt)
 {
-	bool missing = false;
-
 	memset(ret_addrs, 0, cnt * sizeof(*ret_addrs));
 	lookup_in(module, SHT_DYNSYM, names, ret_addrs, cnt);
-	for (size_t i = 0; i < cnt; i++)
-		missing = missing || ret_addrs[i] == 0;
-	if (missing)
+	if (cnt > 0 && ret_addrs[0] == 0)
 		lookup_in(module, SHT_SYMTAB, names, ret_addrs, cnt);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/waits.h"
+#include "stacks/threadwaits.h"
 
 #include "model/syscall.h"
 #include "pyread/selfmem.h"
@@ -39,7 +39,7 @@ static bool has_file(int64_t number)
 }
 
 /* struct __pthread_mutex_s: lock, count, owner, users, kind. */
-uint32_t waits_mutex_owner(const uint32_t words[static 5])
+uint32_t threadwaits_mutex_owner(const uint32_t words[static 5])
 {
 	enum { CONTENDED = 2, KINDS = 0x1ff, TYPE = 3, ADAPTIVE = 3 };
 	const uint32_t lock = words[0], owner = words[2], users = words[3], kind = words[4];
@@ -53,7 +53,7 @@ uint32_t waits_mutex_owner(const uint32_t words[static 5])
 
 static void find_futex(pid_t tid, const struct taskfiles_syscall *call,
 		       bool (*lives)(void *context, uint32_t own_tid), void *context,
-		       struct waits *ret)
+		       struct threadwaits *ret)
 {
 	const struct selfmem mem = { .pid = tid, .fd = -1 };
 	const uint32_t op = (uint32_t)call->args[1] & FUTEX_CMD_MASK;
@@ -66,13 +66,13 @@ static void find_futex(pid_t tid, const struct taskfiles_syscall *call,
 			owner = words[0] & FUTEX_TID_MASK;
 	} else if (op == FUTEX_WAIT && call->args[2] == 2 &&
 		   selfmem_read(&mem, ret->futex_addr, words, sizeof(words))) {
-		owner = waits_mutex_owner(words);
+		owner = threadwaits_mutex_owner(words);
 	}
 	if (owner != 0 && lives(context, owner))
 		ret->owner = owner;
 }
 
-static void find_file(int proc, int64_t fd, struct waits *ret)
+static void find_file(int proc, int64_t fd, struct threadwaits *ret)
 {
 	char name[32], target[PATH_MAX], socket[96] = "";
 	ssize_t len;
@@ -93,12 +93,13 @@ static void find_file(int proc, int64_t fd, struct waits *ret)
 		       socket[0] != '\0' ? socket : target);
 }
 
-void waits_find(int proc, pid_t tid, const struct taskfiles_syscall *call,
-		bool (*lives)(void *context, uint32_t own_tid), void *context, struct waits *ret)
+void threadwaits_find(int proc, pid_t tid, const struct taskfiles_syscall *call,
+		      bool (*lives)(void *context, uint32_t own_tid), void *context,
+		      struct threadwaits *ret)
 {
 	const char *name;
 
-	*ret = (struct waits){ .futex = false };
+	*ret = (struct threadwaits){ .futex = false };
 	if (call->where == TASK_BLOCKED)
 		(void)snprintf(ret->call, sizeof(ret->call), "page fault");
 	if (call->where != TASK_SYSCALL)

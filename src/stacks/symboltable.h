@@ -15,9 +15,12 @@ struct symbol_query {
 	uint32_t rank; /* of the symbol among those that cover it */
 };
 
-/* Fills name and start. queries[cnt] are sorted by address. One pass over the symbol table. */
-void symbols_find(const struct module *module, struct symbol_query *queries, size_t cnt);
+/* Fills name and start. queries[cnt] are sorted by address. One pass over each symbol table. */
+void symboltable_find(const struct module *module, struct symbol_query *queries, size_t cnt);
 
-/* The address in the file of a variable or function, for each of names[cnt]; 0: there is none. */
-void symbols_lookup(const struct module *module, const char *const *names, uintptr_t *ret_addrs,
-		    size_t cnt);
+/*
+ * The address in the file of a variable or function, for each of names[cnt]; 0: there is none. The
+ * full symbol table is looked at only if the first name is not in the dynamic one.
+ */
+void symboltable_lookup(const struct module *module, const char *const *names, uintptr_t *ret_addrs,
+			size_t cnt);

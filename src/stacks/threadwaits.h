@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-struct waits {
+struct threadwaits {
 	char call[32], text[160];
 	bool futex;
 	uintptr_t futex_addr;
@@ -22,8 +22,9 @@ struct waits {
  * proc: the descriptor of /proc/PID. tid: of a living thread, for its memory. lives: whether the
  * process has a thread with that id, in its own namespace.
  */
-void waits_find(int proc, pid_t tid, const struct taskfiles_syscall *call,
-		bool (*lives)(void *context, uint32_t own_tid), void *context, struct waits *ret);
+void threadwaits_find(int proc, pid_t tid, const struct taskfiles_syscall *call,
+		      bool (*lives)(void *context, uint32_t own_tid), void *context,
+		      struct threadwaits *ret);
 
 /* The owner of the mutex that has these words at the futex address; 0: it is none. */
-uint32_t waits_mutex_owner(const uint32_t words[static 5]);
+uint32_t threadwaits_mutex_owner(const uint32_t words[static 5]);

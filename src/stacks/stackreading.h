@@ -14,32 +14,32 @@
 #include "model/stackdump.h"
 #include "stacks/region.h"
 
-enum { STACKS_THREADS_MAX = 4096, STACKS_FRAMES_MAX = 1024, STACKS_LIMIT_MS = 2000 };
+enum { STACKS_LIMIT_MS = 2000 };
 
 /* How far the child came. */
 enum stacks_progress { STACKS_BEGUN, STACKS_KNOWN, STACKS_LISTED, STACKS_DONE };
 
 /* A process while it is read: at the start of memory that reader and child share. */
-struct stacks_shared {
+struct stackreading_shared {
 	struct stacks_process process;
 	struct region *region; /* owns all that process points to */
 	_Atomic int progress;  /* enum stacks_progress */
 };
 
-struct stacks_reading {
-	struct stacks_shared *shared;
+struct stackreading {
+	struct stackreading_shared *shared;
 	int child; /* the process that reads; 0: it was waited for */
 	int end;   /* readable when the child ends */
 	int64_t begin_ns;
 };
 
 /* Starts to read. Returns 0, -ENOMEM, or -errno of the child's start. */
-_must_check_ int stacks_begin(struct stacks_reading *ret, uint32_t pid);
+_must_check_ int stackreading_begin(struct stackreading *ret, uint32_t pid);
 
 /*
  * Waits for the child, a second longer than its limit at most. The result's `error` says what went
  * wrong, and is borrowed from the reading.
  */
-const struct stacks_process *stacks_finish(struct stacks_reading *reading);
+const struct stacks_process *stackreading_finish(struct stackreading *reading);
 
-void stacks_done(struct stacks_reading *reading);
+void stackreading_done(struct stackreading *reading);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/stacks.h"
+#include "stacks/stackreading.h"
 
 #include "base/clock.h"
 #include "stacks/capture.h"
@@ -18,7 +18,7 @@
 enum { REGION_BYTES = 64 << 20, GRACE_MS = 1000 };
 
 /* The child: dies with its parent, and by itself after the limit. */
-static _noreturn_ void read_in_child(struct stacks_shared *shared, pid_t parent)
+static _noreturn_ void read_in_child(struct stackreading_shared *shared, pid_t parent)
 {
 	const struct itimerval limit = {
 		.it_value = { .tv_sec = STACKS_LIMIT_MS / 1000 },
@@ -36,10 +36,10 @@ static _noreturn_ void read_in_child(struct stacks_shared *shared, pid_t parent)
 	_exit(0);
 }
 
-static struct stacks_shared *shared_new(uint32_t pid)
+static struct stackreading_shared *shared_new(uint32_t pid)
 {
 	struct region *region = region_new(REGION_BYTES);
-	struct stacks_shared *shared =
+	struct stackreading_shared *shared =
 		region != NULL ? region_alloc(region, sizeof(*shared)) : NULL;
 
 	if (shared == NULL)
@@ -50,9 +50,9 @@ static struct stacks_shared *shared_new(uint32_t pid)
 	return shared;
 }
 
-int stacks_begin(struct stacks_reading *ret, uint32_t pid)
+int stackreading_begin(struct stackreading *ret, uint32_t pid)
 {
-	struct stacks_shared *shared = shared_new(pid);
+	struct stackreading_shared *shared = shared_new(pid);
 	const pid_t parent = getpid();
 	int ends[2], error;
 	pid_t child;
@@ -75,12 +75,12 @@ int stacks_begin(struct stacks_reading *ret, uint32_t pid)
 		(void)region_free(shared->region);
 		return error;
 	}
-	*ret = (struct stacks_reading){ shared, child, ends[0], clock_mono_ns() };
+	*ret = (struct stackreading){ shared, child, ends[0], clock_mono_ns() };
 	return 0;
 }
 
 /* status: of waitpid(), -1 if the child does not end. */
-static void explain_end(struct stacks_shared *shared, int status)
+static void explain_end(struct stackreading_shared *shared, int status)
 {
 	static const char *const STEPS[] = {
 		[STACKS_BEGUN] = "its identity",
@@ -105,7 +105,7 @@ static void explain_end(struct stacks_shared *shared, int status)
 }
 
 /* Whether the child has ended in time. One that waits for a dead file system never does. */
-static bool await_end(const struct stacks_reading *reading)
+static bool await_end(const struct stackreading *reading)
 {
 	const int64_t until_ns = reading->begin_ns + (STACKS_LIMIT_MS + GRACE_MS) * NSEC_PER_MSEC;
 	struct pollfd end = { .fd = reading->end, .events = POLLIN };
@@ -122,7 +122,7 @@ static bool await_end(const struct stacks_reading *reading)
 	return false;
 }
 
-const struct stacks_process *stacks_finish(struct stacks_reading *reading)
+const struct stacks_process *stackreading_finish(struct stackreading *reading)
 {
 	int status = -1;
 
@@ -134,7 +134,7 @@ const struct stacks_process *stacks_finish(struct stacks_reading *reading)
 	return &reading->shared->process;
 }
 
-void stacks_done(struct stacks_reading *reading)
+void stackreading_done(struct stackreading *reading)
 {
 	if (reading->shared == NULL)
 		return;
