@@ -322,27 +322,48 @@ static int32_t table_int(const unsigned char *bytes)
 	return value;
 }
 
-uintptr_t module_function(const struct module *module, uintptr_t addr)
+static uintptr_t table_start(const struct module *module, size_t index)
+{
+	return module->table +
+	       (uintptr_t)(intptr_t)table_int(module->table_bytes + TABLE_HEAD + 8 * index);
+}
+
+bool module_function(const struct module *module, uintptr_t addr, uintptr_t *ret_begin,
+		     uintptr_t *ret_end)
 {
 	const unsigned char *bytes = module->table_bytes;
-	size_t low = 0, high;
+	size_t low = 0, high, cnt;
 
 	if (bytes == NULL || module->table_len < TABLE_HEAD || bytes[0] != 1 ||
 	    bytes[2] != ENCODED_COUNT || bytes[3] != ENCODED_TABLE)
-		return 0;
-	high = (uint32_t)table_int(bytes + 8);
-	high = MIN(high, (module->table_len - TABLE_HEAD) / 8);
+		return false;
+	cnt = (uint32_t)table_int(bytes + 8);
+	cnt = MIN(cnt, (module->table_len - TABLE_HEAD) / 8);
+	high = cnt;
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
-		const uintptr_t start = module->table + (uintptr_t)(intptr_t)table_int(
-								bytes + TABLE_HEAD + 8 * mid);
 
-		if (start <= addr)
+		if (table_start(module, mid) <= addr)
 			low = mid + 1;
 		else
 			high = mid;
 	}
 	if (low == 0)
-		return 0;
-	return module->table + (uintptr_t)(intptr_t)table_int(bytes + TABLE_HEAD + 8 * (low - 1));
+		return false;
+	*ret_begin = table_start(module, low - 1);
+	*ret_end = low < cnt ? table_start(module, low)
+			     : module->code_end - module->bias; /* the last one */
+	return true;
+}
+
+const unsigned char *module_code(const struct module *module, uintptr_t addr, size_t len)
+{
+	const uintptr_t begin = module->code - module->bias;
+	const size_t offset = addr - begin + module->code_offset;
+
+	if (module->view == NULL || addr < begin ||
+	    addr - begin > module->code_end - module->code || offset > module->view_len ||
+	    len > module->view_len - offset)
+		return NULL;
+	return (const unsigned char *)module->view + offset;
 }

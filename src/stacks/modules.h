@@ -66,7 +66,12 @@ uint32_t modules_find(const struct modules *modules, uintptr_t addr);
 bool module_open(struct modules *modules, struct module *module);
 
 /*
- * Where the function with that address begins, by the table of unwind information. Addresses are
- * those of the file. 0: not known.
+ * Where the function with that address begins and the next one does, by the table of unwind
+ * information: a part that the compiler moved away counts as a function. Addresses are those of the
+ * file. False: not known.
  */
-uintptr_t module_function(const struct module *module, uintptr_t addr);
+bool module_function(const struct module *module, uintptr_t addr, uintptr_t *ret_begin,
+		     uintptr_t *ret_end);
+
+/* Code of the file, `len` bytes from that address of the file on; NULL: it is not there. */
+const unsigned char *module_code(const struct module *module, uintptr_t addr, size_t len);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stacks/resolve.h"
 
+#include "stacks/evalparts.h"
 #include "stacks/symboltable.h"
 
 #include <errno.h>
@@ -45,6 +46,33 @@ static const char *keep(struct resolver *resolver, const char *text)
 	return region_text(resolver->region, text, strlen(text));
 }
 
+/* Frames without a name are told by where their function begins, and perhaps what it is part of. */
+static void find_functions(struct resolver *resolver, const struct module *module,
+			   const struct place *places, size_t cnt)
+{
+	const char *part = NULL;
+	struct evalparts parts;
+	uintptr_t begin, end, last = 0;
+	bool is_part = false;
+
+	if (places[0].module == resolver->interpreter) {
+		evalparts_open(&parts, module);
+		part = keep(resolver, EVALPARTS_LOOP ".cold");
+	}
+	for (size_t i = 0; i < cnt; i++) {
+		struct stacks_frame *frame = &resolver->frames.data[places[i].index];
+
+		if (frame->function != NULL ||
+		    !module_function(module, (uintptr_t)frame->offset, &begin, &end))
+			continue;
+		if (begin != last)
+			is_part = part != NULL && evalparts_has(&parts, begin, end);
+		frame->offset = last = begin;
+		if (is_part)
+			frame->function = part;
+	}
+}
+
 /* Frames of one file, places[cnt] sorted by address. */
 static int resolve_module(struct resolver *resolver, const struct place *places, size_t cnt)
 {
@@ -61,7 +89,6 @@ static int resolve_module(struct resolver *resolver, const struct place *places,
 		symboltable_find(module, queries, cnt);
 	for (size_t i = 0; i < cnt; i++) {
 		struct stacks_frame *frame = &resolver->frames.data[places[i].index];
-		const uintptr_t begin = open ? module_function(module, queries[i].addr) : 0;
 
 		frame->file = path;
 		frame->interpreter = places[i].module == resolver->interpreter;
@@ -69,10 +96,10 @@ static int resolve_module(struct resolver *resolver, const struct place *places,
 			frame->function = resolver->frames.data[places[i - 1].index].function;
 		else if (queries[i].name != NULL)
 			frame->function = keep(resolver, queries[i].name);
-		frame->offset = frame->function != NULL ? queries[i].start
-				: begin != 0		? begin
-							: queries[i].addr;
+		frame->offset = frame->function != NULL ? queries[i].start : queries[i].addr;
 	}
+	if (open)
+		find_functions(resolver, module, places, cnt);
 	return 0;
 }
 
