@@ -38,6 +38,18 @@ struct capture {
 	struct resolver resolver;
 };
 
+/* Whether its memory is gone, or the process itself. */
+static bool has_ended(const struct capture *capture)
+{
+	char path[32], text[4096];
+	struct taskfiles_status status;
+
+	(void)snprintf(path, sizeof(path), "task/%d/status",
+		       capture->living != 0 ? (int)capture->living : (int)capture->process->pid);
+	return taskfiles_read(capture->proc, path, text, sizeof(text)) <= 0 ||
+	       taskfiles_parse_status(text, &status) < 0 || !status.has_memory;
+}
+
 /* The first thing that went wrong is what counts. */
 static void fail(struct capture *capture, int error)
 {
@@ -46,7 +58,7 @@ static void fail(struct capture *capture, int error)
 
 	if (process->error[0] != '\0')
 		return;
-	if (error == -ESRCH || error == -ENOENT) {
+	if (error == -ESRCH || error == -ENOENT || has_ended(capture)) {
 		(void)snprintf(process->error, sizeof(process->error),
 			       "process %u ended while it was read", process->pid);
 		return;
@@ -420,7 +432,7 @@ static bool explain_no_memory(struct capture *capture)
 			       process->pid, process->parent);
 		return true;
 	}
-	if (process->command[0] != '\0' || process->parent > 2 || capture->modules.areas.cnt > 0)
+	if (process->command[0] != '\0' || process->parent > 2 || !has_ended(capture))
 		return false;
 	(void)snprintf(process->error, sizeof(process->error),
 		       "process %u is a thread of the kernel: it has no stack in user space",

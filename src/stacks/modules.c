@@ -191,11 +191,13 @@ static int try_open(const struct modules *modules, const struct module *module, 
 static int open_file(const struct modules *modules, const struct module *module)
 {
 	static const char DELETED[] = " (deleted)";
-	char path[PATH_MAX + 8];
+	char path[PATH_MAX + 32];
 	size_t len;
 	int fd;
 
-	len = (size_t)snprintf(path, sizeof(path), "root%s", module->path);
+	/* The thread's: that of the process is gone when its main thread has ended. */
+	len = (size_t)snprintf(path, sizeof(path), "task/%d/root%s", (int)modules->pid,
+			       module->path);
 	if (len >= sizeof(path))
 		return -1;
 	fd = try_open(modules, module, path);

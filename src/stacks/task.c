@@ -133,6 +133,8 @@ void task_unwind_stopped(struct task *task, struct unwinder *unwinder, struct st
 	};
 
 	task->refused = WHY[stopped->result];
+	if (stopped->result == STOP_GONE)
+		task->thread->state = 'X';
 	if (stopped->result != STOP_DONE)
 		return;
 	task->thread->stopped = true;

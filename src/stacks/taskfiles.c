@@ -62,6 +62,8 @@ static void take_line(const char *line, struct taskfiles_status *ret)
 	value = value_of(line, "Uid");
 	if (value != NULL && sscanf(value, "%*u %u", &uid) == 1)
 		ret->uid = uid;
+	if (value_of(line, "VmSize") != NULL)
+		ret->has_memory = true;
 	take_number(line, "Pid", &ret->pid);
 	take_number(line, "Tgid", &ret->tgid);
 	take_number(line, "PPid", &ret->ppid);

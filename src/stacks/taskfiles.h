@@ -15,6 +15,7 @@ struct taskfiles_status {
 	uint32_t own_pid;   /* in the innermost PID namespace of the process */
 	uint32_t own_depth; /* PID namespaces from the reader's to that one; 1: the same */
 	uint32_t uid;	    /* the effective one */
+	bool has_memory;    /* not a kernel thread, and not about to end */
 	uint32_t seccomp;   /* 0: none, 1: strict, 2: filter */
 };
 

@@ -72,15 +72,15 @@ static void find_futex(pid_t tid, const struct taskfiles_syscall *call,
 		ret->owner = owner;
 }
 
-static void find_file(int proc, int64_t fd, struct threadwaits *ret)
+static void find_file(int proc, pid_t tid, int64_t fd, struct threadwaits *ret)
 {
-	char name[32], target[PATH_MAX], socket[96] = "";
+	char name[64], target[PATH_MAX], socket[96] = "";
 	ssize_t len;
 	unsigned long inode;
 
 	if (fd < 0)
 		return;
-	(void)snprintf(name, sizeof(name), "fd/%" PRId64, fd);
+	(void)snprintf(name, sizeof(name), "task/%d/fd/%" PRId64, (int)tid, fd);
 	len = readlinkat(proc, name, target, sizeof(target) - 1);
 	if (len < 0) {
 		(void)snprintf(ret->text, sizeof(ret->text), "descriptor %" PRId64, fd);
@@ -112,7 +112,7 @@ void threadwaits_find(int proc, pid_t tid, const struct taskfiles_syscall *call,
 	if (call->number == SYS_futex)
 		find_futex(tid, call, lives, context, ret);
 	else if (has_file(call->number))
-		find_file(proc, (int32_t)call->args[0], ret);
+		find_file(proc, tid, (int32_t)call->args[0], ret);
 	else if (call->number == SYS_wait4 && (int32_t)call->args[0] > 0)
 		(void)snprintf(ret->text, sizeof(ret->text), "process %d", (int32_t)call->args[0]);
 }

@@ -153,6 +153,16 @@ static enum unwind_end find_cfa(const struct rule *rule, const struct registers 
 	return UNWIND_NO_REGISTER;
 }
 
+/*
+ * vfork() pops its return address into a register, which a thread in uninterruptible sleep does not
+ * tell. The place in memory still has it, or that of a later call by the same function: parent and
+ * child use one stack.
+ */
+static bool popped_address(uint64_t cfa, struct stackcopy *stack, uint64_t *ret)
+{
+	return stackcopy_word(stack, (uintptr_t)cfa - sizeof(*ret), ret);
+}
+
 /* The caller's value of a register; *ret remains without it if it can't be known. */
 static enum unwind_end apply(const struct rule *rule, unsigned int number, uint64_t cfa,
 			     const struct registers *frame, struct stackcopy *stack,
@@ -174,9 +184,10 @@ static enum unwind_end apply(const struct rule *rule, unsigned int number, uint6
 		value = cfa + (uint64_t)rule->offset;
 		break;
 	case RULE_REGISTER:
-		if (!registers_know(frame, rule->number))
+		if (registers_know(frame, rule->number))
+			value = frame->value[rule->number];
+		else if (number != REGISTER_PC || !popped_address(cfa, stack, &value))
 			return UNWIND_NO_REGISTER;
-		value = frame->value[rule->number];
 		break;
 	case RULE_EXPRESSION:
 		if (!expression_evaluate(rule->ops, rule->cnt, frame, stack, cfa, &value,
@@ -208,7 +219,8 @@ static enum unwind_end step(const struct unwind_row *row, const struct registers
 	end = find_cfa(&row->cfa, frame, stack, &cfa);
 	if (end != UNWIND_COMPLETE)
 		return end;
-	if (cfa <= frame->value[REGISTER_SP] && !row->signal)
+	/* A frame whose return address was popped has no room left. */
+	if (cfa < frame->value[REGISTER_SP] + (row->pc.kind != RULE_REGISTER) && !row->signal)
 		return UNWIND_LOOP;
 	end = apply(&row->pc, REGISTER_PC, cfa, frame, stack, &caller);
 	if (end != UNWIND_COMPLETE)
