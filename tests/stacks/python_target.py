@@ -36,7 +36,7 @@ class Worker:
 
     def compute(self):
         while True:
-            pass  # noqa: E701
+            pass
 
 
 def main():
