@@ -22,6 +22,7 @@ enum {
 	ENVIRON_BYTES = 256 << 10,
 	CHILDREN_MAX = 256,
 	STOP_LIMIT_MS = 50,
+	BUSY_LIMIT_MS = 1000,
 };
 
 struct capture {
@@ -283,6 +284,7 @@ static int stop_and_read(struct capture *capture)
 		.modules = &capture->modules,
 		.threads = threads,
 		.limit_ns = STOP_LIMIT_MS * NSEC_PER_MSEC,
+		.busy_limit_ns = BUSY_LIMIT_MS * NSEC_PER_MSEC,
 		.visit = visit_stopped,
 		.context = capture,
 	};

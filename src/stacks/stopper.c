@@ -2,11 +2,13 @@
 #include "stacks/stopper.h"
 
 #include "base/clock.h"
+#include "stacks/taskfiles.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -122,10 +124,29 @@ static void await_change(int64_t left_ns)
 	(void)sigtimedwait(&child, NULL, &limit);
 }
 
+/* Whether a thread that has not stopped waits for a CPU: it is not held up by waiting for it. */
+static bool any_runnable(const struct stopper *stopper, const struct stop_thread *threads,
+			 size_t cnt)
+{
+	struct taskfiles_status status;
+	char path[32], text[4096];
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (threads[i].result != STOP_PENDING)
+			continue;
+		(void)snprintf(path, sizeof(path), "task/%d/status", (int)threads[i].tid);
+		if (taskfiles_read(stopper->modules->proc, path, text, sizeof(text)) > 0 &&
+		    taskfiles_parse_status(text, &status) == 0 && status.state == 'R')
+			return true;
+	}
+	return false;
+}
+
 /* Takes threads[cnt], which were asked to stop, until the deadline. */
 static void collect(const struct stopper *stopper, struct stop_thread *threads, size_t cnt,
-		    int64_t deadline_ns)
+		    int64_t begin_ns)
 {
+	int64_t deadline_ns = begin_ns + stopper->limit_ns;
 	size_t left = 0;
 
 	for (size_t i = 0; i < cnt; i++)
@@ -139,8 +160,13 @@ static void collect(const struct stopper *stopper, struct stop_thread *threads, 
 		if (thread != NULL) {
 			take(stopper, thread, status);
 			left--;
-		} else if (tid < 0 || left_ns <= 0) {
+		} else if (tid < 0) {
 			break;
+		} else if (left_ns <= 0) {
+			if (deadline_ns >= begin_ns + stopper->busy_limit_ns ||
+			    !any_runnable(stopper, threads, cnt))
+				break;
+			deadline_ns += stopper->limit_ns;
 		} else if (tid == 0) {
 			await_change(left_ns);
 		}
@@ -161,7 +187,7 @@ static void hurry(void)
 static void *trace(void *arg)
 {
 	const struct stopper *stopper = arg;
-	const int64_t deadline_ns = clock_mono_ns() + stopper->limit_ns;
+	const int64_t begin_ns = clock_mono_ns();
 
 	hurry();
 	for (size_t i = 0; i < stopper->cnt; i += TOGETHER) {
@@ -169,10 +195,10 @@ static void *trace(void *arg)
 
 		for (size_t j = i; j < i + cnt; j++) {
 			stopper->threads[j].result = STOP_PENDING;
-			if (clock_mono_ns() < deadline_ns)
+			if (clock_mono_ns() < begin_ns + stopper->busy_limit_ns)
 				request(&stopper->threads[j]);
 		}
-		collect(stopper, &stopper->threads[i], cnt, deadline_ns);
+		collect(stopper, &stopper->threads[i], cnt, begin_ns);
 	}
 	return NULL;
 }

@@ -38,6 +38,8 @@ struct stopper {
 	struct stop_thread *threads;
 	size_t cnt;
 	int64_t limit_ns; /* for all together */
+	/* For threads that are still runnable then: on a busy machine they wait for a CPU. */
+	int64_t busy_limit_ns;
 	/* Called while the thread is stopped; may be NULL. */
 	void (*visit)(void *context, const struct stop_thread *thread);
 	void *context;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python frames of `perftracker stacks` against faulthandler's, under each CPython that is there."""
+"""Python frames of `perftracker stacks` against those of faulthandler, under each CPython."""
 
 from __future__ import annotations
 
