@@ -2,6 +2,8 @@
 /* Any bytes are a file of /proc: what is found stays inside the text and its buffers. */
 #include "stacks/taskfiles.h"
 
+#include "stacks/socketnames.h"
+
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -25,6 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		abort();
 	if (taskfiles_parse_kernel(text, names, sizeof(names), 8) > 8)
 		abort();
+	(void)!socketnames_parse_tcp(text, 1, names, sizeof(names));
+	(void)!socketnames_parse_unix(text, 1, names, sizeof(names));
 	value = taskfiles_find_variable(text, len, "RANK", &value_len);
 	if (value != NULL && (value < text || value + value_len > text + len))
 		abort();
