@@ -52,7 +52,7 @@ static bool is_kept(const struct str *out, size_t start, const char *p)
 
 	if (*p == '(' && strncmp(p, "(anonymous namespace)", 21) == 0)
 		return true;
-	return ends_with(text, len, "operator") || ends_with(text, len, "operator<");
+	return ends_with(text, len, "operator") || (*p == '<' && ends_with(text, len, "operator<"));
 }
 
 static const char *append_group(struct str *out, size_t start, const char *p)
