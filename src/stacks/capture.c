@@ -21,6 +21,7 @@
 enum {
 	ENVIRON_BYTES = 256 << 10,
 	CHILDREN_MAX = 256,
+	MANY_THREADS = 64,
 	STOP_LIMIT_MS = 50,
 	BUSY_LIMIT_MS = 1000,
 };
@@ -235,7 +236,11 @@ static void find_children(struct capture *capture)
 	vec_foreach(task, &capture->tasks) {
 		char *at = text, *end;
 
-		if (taskfiles_read(task->dir, "children", text, sizeof(text)) <= 0)
+		/* As a rule the main thread has them all. */
+		if (task - capture->tasks.data >= MANY_THREADS)
+			break;
+		if (taskfiles_read_of(capture->proc, task->thread->tid, "children", text,
+				      sizeof(text)) <= 0)
 			continue;
 		for (unsigned long pid; (pid = strtoul(at, &end, 10)) > 0 && end != at; at = end) {
 			if (process->child_cnt < CHILDREN_MAX)
@@ -337,9 +342,7 @@ static int read_stacks(struct capture *capture)
 		return -errno;
 	find_python(capture);
 	vec_foreach(task, &capture->tasks) {
-		task_unwind_blocked(task, &capture->unwinder);
-		if (capture->python.present && !may_stop(task))
-			task_walk_python_twice(task, &capture->python);
+		task_read_blocked(task, &capture->unwinder, &capture->python);
 	}
 	error = stop_and_read(capture);
 	vec_foreach(task, &capture->tasks) {
@@ -366,6 +369,10 @@ static int name_stacks(struct capture *capture)
 		if (error == 0)
 			error = task_join(task, &capture->python, &capture->resolver,
 					  capture->region);
+		/* It takes long: of many threads only where it says most. */
+		if (task->thread->state == 'D' || task->call.where != TASK_SYSCALL ||
+		    capture->tasks.cnt <= MANY_THREADS)
+			task_read_kernel(task, capture->region);
 		roles_assign(task->thread, task->thread->tid == capture->process->pid,
 			     capture->process->name);
 	}

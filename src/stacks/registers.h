@@ -48,7 +48,7 @@ _must_check_ bool stackcopy_word(struct stackcopy *stack, uintptr_t addr, uint64
  * Copies up to `len` bytes from sp on, at most to `end`. Returns 0, -ENOMEM or -EFAULT;
  * stackcopy_done in either case.
  */
-enum { STACKCOPY_MAX = 256 << 10, STACKCOPY_FIRST = 16 << 10 };
+enum { STACKCOPY_MAX = 256 << 10, STACKCOPY_FIRST = 6 << 10 };
 _must_check_ int stackcopy_take(struct stackcopy *stack, pid_t tid, uintptr_t sp, uintptr_t end,
 				size_t len);
 void stackcopy_done(struct stackcopy *stack);

@@ -6,28 +6,28 @@
 #include "stacks/resolve.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { STATUS_BYTES = 4096, KERNEL_BYTES = 4096, KERNEL_FRAMES = 32, READINGS = 3 };
-
-static void read_kernel(const struct task *task, struct region *region)
-{
-	char text[KERNEL_BYTES], names[KERNEL_BYTES];
-
-	if (taskfiles_read(task->dir, "stack", text, sizeof(text)) > 0 &&
-	    taskfiles_parse_kernel(text, names, sizeof(names), KERNEL_FRAMES) > 0)
-		task->thread->kernel = region_text(region, names, strlen(names));
-}
 
 static void read_channel(const struct task *task)
 {
 	char text[sizeof(task->thread->channel)];
 
-	if (taskfiles_read(task->dir, "wchan", text, sizeof(text)) > 0 && strcmp(text, "0") != 0)
+	if (taskfiles_read_of(task->proc, task->thread->tid, "wchan", text, sizeof(text)) > 0 &&
+	    strcmp(text, "0") != 0)
 		(void)snprintf(task->thread->channel, sizeof(task->thread->channel), "%s", text);
+}
+
+void task_read_kernel(struct task *task, struct region *region)
+{
+	char text[KERNEL_BYTES], names[KERNEL_BYTES];
+
+	read_channel(task);
+	if (taskfiles_read_of(task->proc, task->thread->tid, "stack", text, sizeof(text)) > 0 &&
+	    taskfiles_parse_kernel(text, names, sizeof(names), KERNEL_FRAMES) > 0)
+		task->thread->kernel = region_text(region, names, strlen(names));
 }
 
 static void read_call(const struct task *task, struct taskfiles_syscall *ret)
@@ -35,7 +35,7 @@ static void read_call(const struct task *task, struct taskfiles_syscall *ret)
 	char text[256];
 
 	*ret = (struct taskfiles_syscall){ .where = TASK_UNKNOWN };
-	if (taskfiles_read(task->dir, "syscall", text, sizeof(text)) <= 0 ||
+	if (taskfiles_read_of(task->proc, task->thread->tid, "syscall", text, sizeof(text)) <= 0 ||
 	    taskfiles_parse_syscall(text, ret) < 0)
 		ret->where = TASK_UNKNOWN;
 }
@@ -46,19 +46,13 @@ int task_open(struct task *task, int proc, uint32_t tid, struct stacks_thread *t
 	struct taskfiles_status status;
 	int error;
 
-	(void)snprintf(text, sizeof(text), "task/%u", tid);
-	*task = (struct task){ .thread = thread, .end = UNWIND_NO_MEMORY };
-	task->dir = openat(proc, text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (task->dir < 0)
-		return -errno;
-	error = taskfiles_read(task->dir, "status", text, sizeof(text));
+	*task = (struct task){ .thread = thread, .proc = proc, .end = UNWIND_NO_MEMORY };
+	thread->tid = tid;
+	error = taskfiles_read_of(task->proc, task->thread->tid, "status", text, sizeof(text));
 	if (error >= 0)
 		error = taskfiles_parse_status(text, &status);
-	if (error < 0) {
-		task_done(task);
+	if (error < 0)
 		return error == -ESRCH ? -ENOENT : error;
-	}
-	thread->tid = tid;
 	thread->own_tid = status.own_pid;
 	thread->state = status.state;
 	thread->why_incomplete = "";
@@ -70,13 +64,21 @@ int task_open(struct task *task, int proc, uint32_t tid, struct stacks_thread *t
 
 void task_done(struct task *task)
 {
-	if (task->dir >= 0)
-		(void)close(task->dir);
-	task->dir = -1;
 	vec_done(&task->pcs);
 	vec_done(&task->codes);
 	vec_done(&task->places);
 }
+
+/* Gives back what a stack did not need of an array: the next one takes the same pages. */
+#define SHRINK(v)                                                                                \
+	do {                                                                                     \
+		void *_data = realloc((v)->data, MAX((v)->cnt, (size_t)1) * sizeof(*(v)->data)); \
+                                                                                                 \
+		if (_data != NULL) {                                                             \
+			(v)->data = _data;                                                       \
+			(v)->cap = MAX((v)->cnt, (size_t)1);                                     \
+		}                                                                                \
+	} while (0)
 
 /* Native. */
 
@@ -88,38 +90,7 @@ static void walk(struct task *task, struct unwinder *unwinder, const struct regi
 		return;
 	task->pcs.cnt = unwinder_walk(unwinder, start, stack, task->pcs.data, STACKS_FRAMES_MAX,
 				      &task->end);
-}
-
-static bool same_call(const struct taskfiles_syscall *a, const struct taskfiles_syscall *b)
-{
-	return a->where == b->where && a->number == b->number && a->sp == b->sp && a->pc == b->pc &&
-	       memcmp(a->args, b->args, sizeof(a->args)) == 0;
-}
-
-void task_unwind_blocked(struct task *task, struct unwinder *unwinder)
-{
-	const struct taskfiles_syscall *call = &task->call;
-	const struct module_area *area = modules_area(unwinder->modules, (uintptr_t)call->sp);
-	const pid_t tid = (pid_t)task->thread->tid;
-	struct registers registers = { .known = 0 };
-	struct taskfiles_syscall after;
-	struct stackcopy stack;
-
-	task->wants_stop = true;
-	if ((call->where != TASK_SYSCALL && call->where != TASK_BLOCKED) || area == NULL)
-		return;
-	registers_set(&registers, REGISTER_SP, call->sp);
-	registers_set(&registers, REGISTER_PC, call->pc);
-	if (stackcopy_take(&stack, tid, (uintptr_t)call->sp, area->end, STACKCOPY_FIRST) == 0) {
-		stack.live = tid;
-		walk(task, unwinder, &registers, &stack);
-	}
-	stackcopy_done(&stack);
-	read_call(task, &after);
-	if (same_call(call, &after))
-		task->wants_stop = unwind_wants_stop(task->end) || task->pcs.cnt == 0;
-	else
-		task->pcs.cnt = 0; /* it went on meanwhile: what was read is of two moments */
+	SHRINK(&task->pcs);
 }
 
 void task_unwind_stopped(struct task *task, struct unwinder *unwinder, struct stop_thread *stopped)
@@ -157,6 +128,8 @@ void task_walk_python(struct task *task, const struct pytarget *target)
 	task->python_done = pywalk_frames(&walk, task->tstate);
 	task->codes.cnt = task->places.cnt = task->python_done ? walk.depth : 0;
 	task->python_cut = walk.truncated;
+	SHRINK(&task->codes);
+	SHRINK(&task->places);
 }
 
 /* Whether the stack is still as in before[cnt]. */
@@ -180,6 +153,45 @@ void task_walk_python_twice(struct task *task, const struct pytarget *target)
 		if (same_stack(task, before, cnt))
 			return;
 	}
+}
+
+/* Both, without a stop. */
+
+static bool same_call(const struct taskfiles_syscall *a, const struct taskfiles_syscall *b)
+{
+	return a->where == b->where && a->number == b->number && a->sp == b->sp && a->pc == b->pc &&
+	       memcmp(a->args, b->args, sizeof(a->args)) == 0;
+}
+
+void task_read_blocked(struct task *task, struct unwinder *unwinder, const struct pytarget *python)
+{
+	const struct taskfiles_syscall *call = &task->call;
+	const struct module_area *area = modules_area(unwinder->modules, (uintptr_t)call->sp);
+	const pid_t tid = (pid_t)task->thread->tid;
+	struct registers registers = { .known = 0 };
+	struct taskfiles_syscall after;
+	struct stackcopy stack;
+
+	task->wants_stop = true;
+	if ((call->where != TASK_SYSCALL && call->where != TASK_BLOCKED) || area == NULL)
+		return;
+	registers_set(&registers, REGISTER_SP, call->sp);
+	registers_set(&registers, REGISTER_PC, call->pc);
+	if (stackcopy_take(&stack, tid, (uintptr_t)call->sp, area->end, STACKCOPY_FIRST) == 0) {
+		stack.live = tid;
+		walk(task, unwinder, &registers, &stack);
+	}
+	stackcopy_done(&stack);
+	if (python->present)
+		task_walk_python(task, python);
+	read_call(task, &after);
+	if (same_call(call, &after)) {
+		task->wants_stop = unwind_wants_stop(task->end) || task->pcs.cnt == 0;
+		return;
+	}
+	/* It went on meanwhile: what was read is of two moments. */
+	task->pcs.cnt = 0;
+	task->python_done = false;
 }
 
 /* Joining. */
@@ -247,7 +259,5 @@ int task_join(struct task *task, struct pytarget *target, const struct resolver 
 	task->thread->frames = frames;
 	task->thread->runs_python = task->tstate != 0 && python_cnt > 0;
 	tell_end(task);
-	read_channel(task);
-	read_kernel(task, region);
 	return 0;
 }

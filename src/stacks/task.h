@@ -10,7 +10,7 @@
 
 struct task {
 	struct stacks_thread *thread; /* in the region */
-	int dir;		      /* of /proc/PID/task/TID; -1 once closed */
+	int proc;		      /* the descriptor of /proc/PID; borrowed */
 	struct taskfiles_syscall call;
 
 	VEC(uintptr_t) pcs; /* native, innermost first */
@@ -32,8 +32,11 @@ typedef VEC(struct task) task_vec;
 _must_check_ int task_open(struct task *task, int proc, uint32_t tid, struct stacks_thread *thread);
 void task_done(struct task *task);
 
-/* Without stopping it: the native stack of a thread that is blocked. Sets wants_stop. */
-void task_unwind_blocked(struct task *task, struct unwinder *unwinder);
+/*
+ * Without stopping it: the stacks of a thread that is blocked, if it was in the same system call
+ * before and after. Sets wants_stop and, for a Python thread, python_done.
+ */
+void task_read_blocked(struct task *task, struct unwinder *unwinder, const struct pytarget *python);
 
 /* From what the stopper copied. */
 void task_unwind_stopped(struct task *task, struct unwinder *unwinder, struct stop_thread *stopped);
@@ -43,6 +46,9 @@ void task_walk_python(struct task *task, const struct pytarget *target);
 
 /* Of one that may run: reads until two readings agree, three times at most. */
 void task_walk_python_twice(struct task *task, const struct pytarget *target);
+
+/* The kernel's part of the stack, where permitted, and the function in which it sleeps. */
+void task_read_kernel(struct task *task, struct region *region);
 
 /* Joins the stacks into thread->frames. Returns 0 or -ENOMEM. */
 struct resolver;

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { SHORT_BYTES = 1024 };
+
 /* The value behind "KEY:" and blanks of a line that begins with it; NULL for another line. */
 static const char *value_of(const char *line, const char *key)
 {
@@ -47,9 +49,13 @@ static void take_own_pid(const char *value, struct taskfiles_status *ret)
 
 static void take_line(const char *line, struct taskfiles_status *ret)
 {
-	const char *value = value_of(line, "Name");
+	const char *value;
 	unsigned int uid;
 
+	/* Most lines are about other things. */
+	if (strchr("NSTPUV", *line) == NULL)
+		return;
+	value = value_of(line, "Name");
 	if (value != NULL)
 		(void)snprintf(ret->name, sizeof(ret->name), "%.*s", (int)strcspn(value, "\n"),
 			       value);
@@ -174,8 +180,12 @@ int taskfiles_read(int dir, const char *name, char *ret, size_t size)
 
 	if (fd < 0)
 		return -errno;
-	while (len < size - 1 && (got = read(fd, ret + len, size - 1 - len)) > 0)
+	while (len < size - 1 && (got = read(fd, ret + len, size - 1 - len)) > 0) {
 		len += (size_t)got;
+		/* The kernel fills a page before it returns less: this was the end. */
+		if (got < SHORT_BYTES)
+			break;
+	}
 	if (got < 0)
 		error = -errno;
 	(void)close(fd);
@@ -183,4 +193,12 @@ int taskfiles_read(int dir, const char *name, char *ret, size_t size)
 		return error;
 	ret[len] = '\0';
 	return (int)len;
+}
+
+int taskfiles_read_of(int proc, uint32_t tid, const char *name, char *ret, size_t size)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "task/%u/%s", tid, name);
+	return taskfiles_read(proc, path, ret, size);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The small files of /proc that tell what a thread does: status, syscall, wchan, stack. Parsers take
- * text; readers take the descriptor of /proc/PID or /proc/PID/task/TID, which remains the same
- * process also when its number is used again. Source: proc(5).
+ * text; readers take the descriptor of /proc/PID, which remains the same process also when its
+ * number is used again. Source: proc(5).
  */
 #pragma once
 
@@ -52,5 +52,12 @@ size_t taskfiles_parse_kernel(const char *text, char *ret, size_t size, size_t c
 const char *taskfiles_find_variable(const char *text, size_t len, const char *name,
 				    size_t *ret_len);
 
-/* The start of a file in the folder dir, NUL-terminated. Returns the length or -errno. */
+/*
+ * The start of a file of /proc in the folder dir, NUL-terminated. Returns the length or -errno. A
+ * list that is longer than a page is complete only up to size.
+ */
 _must_check_ int taskfiles_read(int dir, const char *name, char *ret, size_t size);
+
+/* The same of a thread: proc is the descriptor of /proc/PID. */
+_must_check_ int taskfiles_read_of(int proc, uint32_t tid, const char *name, char *ret,
+				   size_t size);

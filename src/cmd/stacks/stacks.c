@@ -161,15 +161,33 @@ static void append_tree(struct str *out, const struct stacktree *tree)
 	stacktree_text(out, tree);
 }
 
+/* Whether the form has the stacks of several processes, or of several threads, in one tree. */
+static bool needs_tree(const struct stacks_options *options, size_t cnt)
+{
+	switch (options->format) {
+	case FORMAT_TEXT:
+		return cnt > 1 && !options->each;
+	case FORMAT_JSON:
+		return cnt > 1;
+	case FORMAT_SPEEDSCOPE:
+		return false;
+	case FORMAT_FOLDED:
+	case FORMAT_HTML:
+	default:
+		return true;
+	}
+}
+
 static int print(const struct stacks_options *options, const struct stackssample *sample,
 		 struct str *out)
 {
 	const struct stackview view = view_of(options);
 	struct stacknames names = { 0 };
-	struct stacktree tree;
-	int error =
-		stacktree_make(&tree, sample->processes.data, sample->processes.cnt, &view, &names);
+	struct stacktree tree = stacktree_list(sample->processes.data, sample->processes.cnt);
+	int error = 0;
 
+	if (needs_tree(options, tree.cnt))
+		error = stacktree_make(&tree, tree.processes, tree.cnt, &view, &names);
 	if (error == 0 && options->format == FORMAT_JSON)
 		error = stackformat_json(&tree, &names, out);
 	else if (error == 0 && options->format == FORMAT_FOLDED)

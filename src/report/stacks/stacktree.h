@@ -41,6 +41,13 @@ _must_check_ int stacktree_make(struct stacktree *tree,
 				const struct stackview *view, struct stacknames *names);
 void stacktree_done(struct stacktree *tree);
 
+/* Without nodes, for forms that need the processes only. */
+static inline struct stacktree stacktree_list(const struct stacks_process *const *processes,
+					      size_t cnt)
+{
+	return (struct stacktree){ .processes = processes, .cnt = cnt };
+}
+
 /* "@0,2-7|1": those that have the node, and those that do not. */
 void stacktree_append_members(struct str *out, const struct stacktree *tree,
 			      const struct stacktree_node *node);
