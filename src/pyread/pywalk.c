@@ -9,6 +9,7 @@
 
 enum {
 	PTHREAD_BYTES = 2048,
+	GLIBC_TID = 720, /* of glibc on x86-64: looked at first */
 	RETRIES = 3,
 	OWNED_BY_GENERATOR = 1,
 };
@@ -75,6 +76,11 @@ int pywalk_find_pthread_tid(const struct selfmem *mem, uintptr_t pthread, uint32
 	/* The struct of the last thread on a mapping may end early. */
 	while (size > 0 && !selfmem_read(mem, pthread, words, size))
 		size -= 256;
+	/* Small numbers, as in a container, are elsewhere in the struct, too. */
+	if (size > GLIBC_TID && words[GLIBC_TID / 4] == tid) {
+		*ret_offset = GLIBC_TID;
+		return 0;
+	}
 	for (size_t i = 0; i < size / 4; i++)
 		if (words[i] == tid) {
 			*ret_offset = (uint32_t)(4 * i);

@@ -3,11 +3,11 @@
 
 #include "base/clock.h"
 #include "base/text/clean.h"
-#include "stacks/denial.h"
-#include "stacks/resolve.h"
+#include "stacks/native/resolve.h"
+#include "stacks/proc/denial.h"
+#include "stacks/proc/threadwaits.h"
 #include "stacks/roles.h"
 #include "stacks/task.h"
-#include "stacks/threadwaits.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -2,7 +2,7 @@
 #include "stacks/pytarget.h"
 
 #include "base/pythonrange.h"
-#include "stacks/symboltable.h"
+#include "stacks/native/symboltable.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 
 #include "base/idmap.h"
 #include "pyread/pywalk.h"
-#include "stacks/modules.h"
+#include "stacks/native/modules.h"
 #include "stacks/region.h"
 
 /* A thread of the interpreter, by the id that the process itself knows. */

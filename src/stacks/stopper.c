@@ -2,7 +2,7 @@
 #include "stacks/stopper.h"
 
 #include "base/clock.h"
-#include "stacks/taskfiles.h"
+#include "stacks/proc/taskfiles.h"
 
 #include <elf.h>
 #include <errno.h>

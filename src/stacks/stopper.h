@@ -12,8 +12,8 @@
 #pragma once
 
 #include "base/vec.h"
-#include "stacks/modules.h"
-#include "stacks/registers.h"
+#include "stacks/native/modules.h"
+#include "stacks/native/registers.h"
 
 enum stop_result {
 	STOP_PENDING,

@@ -3,7 +3,7 @@
 
 #include "pyread/pylines.h"
 #include "stacks/mixing.h"
-#include "stacks/resolve.h"
+#include "stacks/native/resolve.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "base/vec.h"
+#include "stacks/native/unwind.h"
+#include "stacks/proc/taskfiles.h"
 #include "stacks/pytarget.h"
 #include "stacks/stopper.h"
-#include "stacks/taskfiles.h"
-#include "stacks/unwind.h"
 
 struct task {
 	struct stacks_thread *thread; /* in the region */

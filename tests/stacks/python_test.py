@@ -93,6 +93,23 @@ class Python(Stacks):
         self.assertEqual(settled([python_frames(t) for t in stopped["threads"]]), before)
         process.send_signal(signal.SIGCONT)
 
+    def test_an_interpreter_in_a_container_is_read(self) -> None:
+        """Its threads have other, small numbers in there."""
+        inside = ["unshare", "-p", "-f", "--mount-proc", "--kill-child"]
+        done = subprocess.run([*inside, "true"], capture_output=True, check=False)
+        if done.returncode != 0:
+            self.skipTest("no PID namespace can be made")
+        for interpreter in candidates():
+            if describe(interpreter)[1]:
+                continue
+            with self.subTest(interpreter=interpreter):
+                process = self.start(*inside, interpreter, TARGET, self.dump)
+                (child,) = self.read_one(process.pid)["children"]
+                threads = self.read_one(child["pid"])["threads"]
+                functions = {frame[0] for t in threads for frame in python_frames(t)}
+                self.assertLessEqual({"recurse", "compute", "wait"}, functions)
+                self.end(process)
+
     def test_views(self) -> None:
         process = self.start_target(sys.executable)
         text = call("--python", process.pid).stdout

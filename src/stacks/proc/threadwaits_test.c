@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/threadwaits.h"
+#include "stacks/proc/threadwaits.h"
 
-#include "stacks/denial.h"
+#include "stacks/proc/denial.h"
+#include "stacks/proc/socketnames.h"
 #include "stacks/region.h"
 #include "stacks/roles.h"
-#include "stacks/socketnames.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "stacks/modules.h"
+#include "stacks/native/modules.h"
 
 #define EVALPARTS_LOOP "_PyEval_EvalFrameDefault"
 

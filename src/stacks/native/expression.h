@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "stacks/registers.h"
+#include "stacks/native/registers.h"
 
 #include <elfutils/libdw.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The test's own process is unwound, from registers and a copy of its stack. */
-#include "stacks/unwind.h"
+#include "stacks/native/unwind.h"
 
 #include "base/test_alloc.h"
-#include "stacks/expression.h"
-#include "stacks/resolve.h"
+#include "stacks/native/expression.h"
+#include "stacks/native/resolve.h"
 
 #include <dwarf.h>
 #include <errno.h>

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "base/idmap.h"
-#include "stacks/modules.h"
-#include "stacks/registers.h"
+#include "stacks/native/modules.h"
+#include "stacks/native/registers.h"
 
 enum unwind_end {
 	UNWIND_COMPLETE,    /* at the function in which the thread began */

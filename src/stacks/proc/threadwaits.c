@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/threadwaits.h"
+#include "stacks/proc/threadwaits.h"
 
 #include "model/syscall.h"
 #include "pyread/selfmem.h"
-#include "stacks/socketnames.h"
+#include "stacks/proc/socketnames.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/denial.h"
+#include "stacks/proc/denial.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/modules.h"
+#include "stacks/native/modules.h"
 
 #include "pyread/mapping.h"
 #include "pyread/selfmem.h"

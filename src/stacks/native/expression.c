@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/expression.h"
+#include "stacks/native/expression.h"
 
 #include <dwarf.h>
 

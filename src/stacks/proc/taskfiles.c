@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/taskfiles.h"
+#include "stacks/proc/taskfiles.h"
 
 #include <errno.h>
 #include <fcntl.h>

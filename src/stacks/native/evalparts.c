@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/evalparts.h"
+#include "stacks/native/evalparts.h"
 
-#include "stacks/symboltable.h"
+#include "stacks/native/symboltable.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/resolve.h"
+#include "stacks/native/resolve.h"
 
-#include "stacks/evalparts.h"
-#include "stacks/symboltable.h"
+#include "stacks/native/evalparts.h"
+#include "stacks/native/symboltable.h"
 
 #include <errno.h>
 #include <string.h>

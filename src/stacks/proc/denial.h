@@ -2,7 +2,7 @@
 /* Why the kernel does not let a process be read, and what to do, in one line. */
 #pragma once
 
-#include "stacks/taskfiles.h"
+#include "stacks/proc/taskfiles.h"
 
 struct denial {
 	uint32_t pid;

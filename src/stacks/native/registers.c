@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/registers.h"
+#include "stacks/native/registers.h"
 
 #include "pyread/selfmem.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes are a file of /proc: what is found stays inside the text and its buffers. */
-#include "stacks/taskfiles.h"
+#include "stacks/proc/taskfiles.h"
 
-#include "stacks/socketnames.h"
+#include "stacks/proc/socketnames.h"
 
 #include <string.h>
 

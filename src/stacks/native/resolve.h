@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/idmap.h"
-#include "stacks/modules.h"
+#include "stacks/native/modules.h"
 #include "stacks/stackreading.h"
 
 struct resolver {

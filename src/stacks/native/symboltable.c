@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/symboltable.h"
+#include "stacks/native/symboltable.h"
 
 #include <gelf.h>
 #include <string.h>

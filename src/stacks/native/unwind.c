@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/unwind.h"
+#include "stacks/native/unwind.h"
 
-#include "stacks/expression.h"
+#include "stacks/native/expression.h"
 
 #include <dwarf.h>
 #include <errno.h>

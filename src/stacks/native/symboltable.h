@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "stacks/modules.h"
+#include "stacks/native/modules.h"
 
 /* An address in a file, and the function that has it. */
 struct symbol_query {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/socketnames.h"
+#include "stacks/proc/socketnames.h"
 
-#include "stacks/taskfiles.h"
+#include "stacks/proc/taskfiles.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

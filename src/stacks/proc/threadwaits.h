@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "stacks/taskfiles.h"
+#include "stacks/proc/taskfiles.h"
 
 #include <sys/types.h>
 
