@@ -44,7 +44,9 @@ bool mapping_parse(const char *text, struct mapping *ret)
 	mapping.start = (uintptr_t)start;
 	mapping.end = (uintptr_t)end;
 	mapping.device = major << 32 | minor;
-	mapping.path = text + strspn(text, " ");
+	while (*text == ' ')
+		text++;
+	mapping.path = text;
 	*ret = mapping;
 	return true;
 }
