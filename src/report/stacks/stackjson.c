@@ -160,11 +160,14 @@ static json_t *tree_array(struct json_writer *w, const struct stacktree *tree)
 		json_t *object = json_object();
 
 		stacktree_append_members(&set, tree, node);
+		if (str_error(&set) < 0)
+			w->error = str_error(&set);
 		jsonwriter_put(w, object, "parent",
 			       node->kind != STACKTREE_ROOT ? number(node->parent) : json_null());
 		jsonwriter_put_text(w, object, "kind", kind_word(node->kind));
 		jsonwriter_put_text(w, object, "label", strtab_text(&tree->labels, node->label));
-		jsonwriter_put_text(w, object, stacktree_member_word(tree), str_borrow(&set) + 1);
+		jsonwriter_put_text(w, object, stacktree_member_word(tree),
+				    set.len > 0 ? set.data + 1 : ""); /* without the "@" */
 		jsonwriter_put(w, object, "threads", number(node->threads));
 		jsonwriter_push(w, array, object);
 	}

@@ -40,8 +40,9 @@ static int read_all(int fd, char_vec *text)
 		if (got > 0)
 			text->cnt += (size_t)got;
 	}
-	text->data[text->cnt] = '\0';
-	return got < 0 ? -errno : 0;
+	if (got < 0)
+		return -errno;
+	return vec_push(text, '\0');
 }
 
 static int add_module(struct modules *modules, const struct mapping *mapping)

@@ -157,8 +157,7 @@ static void without_memory_the_walk_ends_early(void **state)
 		walk_deeper(&own, 1);
 		assert_true(n < 100 && own.cnt > 0);
 	}
-	own_close(&own);
-	own_open(&own);
+	modules_done(&own.modules);
 	allocations_left = 2;
 	error = modules_read(&own.modules, own.proc, getpid());
 	allocations_left = -1;
