@@ -5,6 +5,8 @@
 #include "live/run/jobs.h"
 
 #include <errno.h>
+#include <string.h>
+#include <unistd.h>
 
 void stackslist_done(struct stackslist *list)
 {
@@ -34,6 +36,21 @@ int stackslist_add_text(struct stackslist *list, const char *text, struct err *e
 	return stackslist_add(list, (uint32_t)pid, -1);
 }
 
+/* Other hosts of the job have process ids of their own. */
+static bool is_here(const struct message *worker)
+{
+	char own[64] = ""; /* as long as the job sends it */
+	const char *host = strstr(worker->text, " host=");
+	size_t len;
+
+	(void)gethostname(own, sizeof(own) - 1);
+	if (host == NULL)
+		return true;
+	host += strlen(" host=");
+	len = strcspn(host, " ");
+	return len == 0 || (len == strlen(own) && strncmp(host, own, len) == 0);
+}
+
 static int add_workers(struct stackslist *list, const char *socket, struct err *err)
 {
 	message_vec workers = { 0 };
@@ -41,7 +58,8 @@ static int add_workers(struct stackslist *list, const char *socket, struct err *
 	int error = job_workers(socket, &workers, &last, err);
 
 	for (size_t i = 0; i < workers.cnt && error == 0; i++)
-		error = stackslist_add(list, workers.data[i].pid, workers.data[i].rank);
+		if (is_here(&workers.data[i]))
+			error = stackslist_add(list, workers.data[i].pid, workers.data[i].rank);
 	vec_done(&workers);
 	return error;
 }
