@@ -178,10 +178,13 @@ static size_t list_tasks(const struct capture *capture, uint32_t *ret, size_t ca
 static int open_tasks(struct capture *capture)
 {
 	struct stacks_process *process = capture->process;
-	static uint32_t ids[STACKS_THREADS_MAX];
-	const size_t cnt = list_tasks(capture, ids, ARRAY_SIZE(ids), &process->threads_dropped);
+	_cleanup_free_ uint32_t *ids = calloc(STACKS_THREADS_MAX, sizeof(*ids));
 	struct task task;
+	size_t cnt;
 
+	if (ids == NULL)
+		return -ENOMEM;
+	cnt = list_tasks(capture, ids, STACKS_THREADS_MAX, &process->threads_dropped);
 	process->threads = region_alloc(capture->region, cnt * sizeof(*process->threads));
 	if (process->threads == NULL)
 		return -ENOMEM;

@@ -28,7 +28,10 @@ void stacknames_done(struct stacknames *names);
 /* "function (file.py:12)", "c10d::Work::wait (libtorch_cpu.so)", "libx.so!+0x1234". */
 void stackframe_append(struct str *out, struct stacknames *names, const struct stacks_frame *frame);
 
-/* The function's name alone; of a native one without a name "libx.so!+0x1234". */
+/*
+ * The function's name alone; of a native one without a name "libx.so!+0x1234", or, if it is in no
+ * file, "[code of no file]".
+ */
 void stackframe_function(struct str *out, struct stacknames *names,
 			 const struct stacks_frame *frame);
 

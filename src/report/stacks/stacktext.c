@@ -129,7 +129,7 @@ static void append_thread(struct str *out, const struct stacks_process *process,
 static void append_remarks(struct str *out, const struct stacks_thread *thread)
 {
 	if (thread->end == STACKS_BROKEN || thread->end == STACKS_CUT)
-		str_printf(out, "         (outer frames are missing: %s)\n",
+		str_printf(out, "         (outer native frames are missing: %s)\n",
 			   thread->why_incomplete);
 	else if (thread->end == STACKS_NONE && thread->frame_cnt == 0)
 		str_printf(out, "         (no frames: %s)\n", thread->why_incomplete);
