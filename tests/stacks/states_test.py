@@ -16,7 +16,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from support import TARGET, Stacks, call, field, names  # noqa: E402
+from support import PROGRAM, TARGET, Stacks, call, field, names  # noqa: E402
 
 FREEZER = pathlib.Path("/sys/fs/cgroup/freezer")
 UNIFIED = pathlib.Path("/sys/fs/cgroup")
@@ -221,6 +221,23 @@ class Unchanged(Stacks):
             timer.wait()
             process.communicate()
         self.assertTrue(seen)
+
+    def test_a_reader_that_is_killed_leaves_nothing_stopped(self) -> None:
+        process = self.target("threads")
+        for i in range(40):
+            reader = subprocess.Popen(
+                [PROGRAM, "stacks", str(process.pid)], stdout=subprocess.DEVNULL
+            )
+            time.sleep(0.0005 * i)
+            reader.kill()
+            reader.wait()
+        until = time.monotonic() + 60
+        tids = [int(name) for name in os.listdir(f"/proc/{process.pid}/task")]
+        while any(field(tid, "TracerPid") != "0" for tid in tids):
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+        self.assertTrue(all(field(tid, "State")[0] in "RS" for tid in tids))
+        self.has_in_order(names(self.threads(process.pid)["spinner-1"]), ["spin_inner"])
 
 
 class Complaints(Stacks):
