@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define JOB_WORKERS_TIMEOUT_MS 5000
+
 int job_choice_socket(const struct job_choice *choice, char *ret, size_t size, struct err *err)
 {
 	const char *socket = choice->socket;
@@ -36,5 +38,38 @@ int job_choice_ask(const struct job_choice *choice, enum message_type type, uint
 	(void)close(fd);
 	if (r == 0 && ret->status != 0)
 		return err_set(err, ECANCELED, "%s", ret->text);
+	return r;
+}
+
+/* One part of the list, which ends with *ret_last. */
+static int workers_from(const char *socket, uint64_t from, message_vec *ret,
+			struct message *ret_last, struct err *err)
+{
+	int fd = ask_open(socket, MSG_STATUS, from, err), r;
+
+	if (fd < 0)
+		return fd;
+	while ((r = ask_next(fd, JOB_WORKERS_TIMEOUT_MS, ret_last, err)) == 0 &&
+	       ret_last->pid != 0) {
+		r = vec_push(ret, *ret_last);
+		if (r < 0) {
+			(void)err_set(err, ENOMEM, "out of memory");
+			break;
+		}
+	}
+	(void)close(fd);
+	return r;
+}
+
+int job_workers(const char *socket, message_vec *ret, struct message *ret_last, struct err *err)
+{
+	struct message last = { .step = 0 };
+	int r;
+
+	do
+		r = workers_from(socket, last.step, ret, &last, err);
+	while (r == 0 && last.step != 0);
+	if (r == 0)
+		*ret_last = last;
 	return r;
 }

@@ -2,6 +2,7 @@
 /* Which running job a command is about: --job or --socket, else the user's newest. */
 #pragma once
 
+#include "base/vec.h"
 #include "cmd/cmd.h"
 #include "live/run/ask.h"
 
@@ -33,3 +34,11 @@ _must_check_ int job_choice_ask(const struct job_choice *choice, enum message_ty
 /* Writes the socket of the chosen job. Returns 0 or -errno with a line in err. */
 _must_check_ int job_choice_socket(const struct job_choice *choice, char *ret, size_t size,
 				   struct err *err);
+
+/*
+ * One message of MSG_STATUS for each worker of the job, on all hosts. *ret_last: what follows them,
+ * with the job's overhead in its text. Returns 0 or -errno with a line in err; the caller frees ret.
+ */
+typedef VEC(struct message) message_vec;
+_must_check_ int job_workers(const char *socket, message_vec *ret, struct message *ret_last,
+			     struct err *err);

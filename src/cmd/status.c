@@ -19,7 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TIMEOUT_MS 5000
 #define WATCH_S 2
 
 /*
@@ -37,8 +36,6 @@ static uint64_t slow_since(const struct message *line)
 {
 	return strtoull(value_of(line, " slow_since="), NULL, 10);
 }
-
-typedef VEC(struct message) message_vec;
 
 static const char *phase_name(int32_t phase)
 {
@@ -167,37 +164,16 @@ static int print_json(const message_vec *lines, const struct report_overhead *ov
 	return ret;
 }
 
-/* One part of the list. The last answer has pid 0 and the overhead in its text. */
-static int collect_from(const char *socket, uint64_t from, message_vec *ret, struct message *last,
-			struct err *err)
-{
-	int fd = ask_open(socket, MSG_STATUS, from, err), r;
-
-	if (fd < 0)
-		return fd;
-	while ((r = ask_next(fd, TIMEOUT_MS, last, err)) == 0 && last->pid != 0) {
-		r = vec_push(ret, *last);
-		if (r < 0) {
-			(void)err_set(err, ENOMEM, "out of memory");
-			break;
-		}
-	}
-	(void)close(fd);
-	return r;
-}
-
+/* The last answer has the overhead in its text. */
 static int collect(const char *socket, message_vec *ret, struct report_overhead *ret_overhead,
 		   struct err *err)
 {
-	struct message last = { .step = 0 };
-	int r;
+	struct message last;
+	const int error = job_workers(socket, ret, &last, err);
 
-	do
-		r = collect_from(socket, last.step, ret, &last, err);
-	while (r == 0 && last.step != 0);
-	if (r == 0)
+	if (error == 0)
 		costtext_read(last.text, ret_overhead);
-	return r;
+	return error;
 }
 
 struct status_options {

@@ -37,7 +37,7 @@ struct probe_child {
 	int32_t error;
 	struct pystack_process process;
 	uint32_t depth, named;
-	struct pystack_code codes[PYSTACK_DEPTH]; /* from the outermost one on */
+	struct pycode codes[PYSTACK_DEPTH]; /* from the outermost one on */
 };
 
 static const struct pystack_process own;
@@ -50,9 +50,9 @@ struct probe_stats {
 
 EXPORT int probe_open(char *why, size_t size);
 EXPORT int probe_check(const uintptr_t *expected, size_t cnt);
-EXPORT int probe_code(uintptr_t code, struct pystack_code *ret);
+EXPORT int probe_code(uintptr_t code, struct pycode *ret);
 EXPORT size_t probe_stamps(const uintptr_t *codes, size_t cnt, uint64_t *stamps);
-EXPORT int probe_gil(struct pystack_gil *ret, unsigned later_us);
+EXPORT int probe_gil(struct pywalk_gil *ret, unsigned later_us);
 EXPORT uintptr_t probe_futex(uint32_t tid, unsigned later_us);
 EXPORT int probe_sample(struct probe_request *request);
 EXPORT int probe_child(struct probe_child *child);
@@ -72,7 +72,7 @@ int probe_check(const uintptr_t *expected, size_t cnt)
 	return pystack_check(expected, cnt);
 }
 
-int probe_code(uintptr_t code, struct pystack_code *ret)
+int probe_code(uintptr_t code, struct pycode *ret)
 {
 	return pystack_code(&own, code, ret);
 }
@@ -83,7 +83,7 @@ size_t probe_stamps(const uintptr_t *codes, size_t cnt, uint64_t *stamps)
 }
 
 /* After a while in which others may take the GIL, if the caller let go of it. */
-int probe_gil(struct pystack_gil *ret, unsigned later_us)
+int probe_gil(struct pywalk_gil *ret, unsigned later_us)
 {
 	usleep(later_us);
 	return pystack_gil(ret);
@@ -209,7 +209,7 @@ static void hammer_one(const struct pystack_thread *thread)
 {
 	uintptr_t codes[PYSTACK_DEPTH];
 	uint64_t stamps[PYSTACK_DEPTH];
-	struct pystack_code code;
+	struct pycode code;
 	bool truncated;
 	uint32_t instr;
 	size_t depth = pystack_walk(thread, codes, PYSTACK_DEPTH, &truncated, &instr);
@@ -233,7 +233,7 @@ static void hammer_one(const struct pystack_thread *thread)
 static void *hammer(void *argument)
 {
 	struct pystack_thread threads[THREADS];
-	struct pystack_gil gil;
+	struct pywalk_gil gil;
 	size_t cnt, dropped;
 
 	while (!atomic_load(&end)) {
@@ -309,7 +309,7 @@ size_t probe_fuzz(uint32_t tid, size_t rounds)
 	unsigned char copy[COPY];
 	uintptr_t codes[PYSTACK_DEPTH];
 	uint64_t stamps[PYSTACK_DEPTH], seed = 88172645463325252u;
-	struct pystack_code code;
+	struct pycode code;
 	size_t dropped, cnt = pystack_threads(threads, THREADS, &dropped), found = 0;
 
 	for (size_t i = 0; i < cnt * rounds; i++) {

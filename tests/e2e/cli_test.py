@@ -24,6 +24,7 @@ COMMANDS = [
     "run",
     "profile",
     "accept",
+    "stacks",
     "status",
     "timeline",
     "analyze",

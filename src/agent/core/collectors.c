@@ -76,7 +76,7 @@ static bool have(enum flight_source source)
 void collectors_open_stacks(const uintptr_t *codes, size_t cnt)
 {
 	char why[124] = "the stacks that were read differ from Python's own";
-	struct pystack_gil gil;
+	struct pywalk_gil gil;
 
 	if (pystack_open(why, sizeof(why)) < 0 || pystack_check(codes, cnt) < 0) {
 		collectors_note(FLIGHT_SOURCE_STACKS, why);

@@ -159,7 +159,7 @@ static int read_stack(struct target *target, int64_t now_ns)
 
 /* System calls */
 
-static void note_gil(struct flight *flight, const struct pystack_gil *gil, int64_t now_ns)
+static void note_gil(struct flight *flight, const struct pywalk_gil *gil, int64_t now_ns)
 {
 	struct ring_record held = { .time_ns = now_ns,
 				    .kind = FLIGHT_GIL,
@@ -171,7 +171,7 @@ static void note_gil(struct flight *flight, const struct pystack_gil *gil, int64
 static void read_syscall(struct flight *flight, struct target *target, int64_t now_ns)
 {
 	struct account_call call;
-	struct pystack_gil gil;
+	struct pywalk_gil gil;
 
 	if (!account_call(own_fd_get(&target->syscall), &call))
 		return;

@@ -20,7 +20,7 @@ static int frame_of(const struct pystack_process *process, uintptr_t code, uint6
 {
 	uintptr_t hash = (code + stamp) * 0x9e3779b97f4a7c15u >> 40; /* stamps differ by process */
 	struct code_slot *slot = NULL;
-	struct pystack_code names;
+	struct pycode names;
 	uint32_t frame;
 
 	for (size_t i = 0; i < CODE_TRIES; i++) {

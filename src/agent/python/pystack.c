@@ -2,13 +2,11 @@
 #include "agent/python/pystack.h"
 
 #include "agent/core/account.h"
-#include "agent/python/image.h"
-#include "agent/python/pycodes.h"
-#include "agent/python/pyframes.h"
-#include "agent/python/pylayout.h"
-#include "agent/python/pytext.h"
-#include "agent/python/selfmem.h"
 #include "base/splitmix.h"
+#include "pyread/image.h"
+#include "pyread/pylayout.h"
+#include "pyread/pytext.h"
+#include "pyread/selfmem.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -29,15 +27,6 @@ extern WEAK void *PyInterpreterState_Main(void);
 extern WEAK void *PyUnicode_FromString(const char *text);
 extern WEAK void Py_DecRef(void *object);
 
-enum {
-	THREAD_BYTES = 512,
-	GIL_BYTES = 64,
-	PTHREAD_BYTES = 2048,
-	THREADS_MAX = 4096,
-	RETRIES = 3,
-	OWNED_BY_GENERATOR = 1,
-};
-
 static struct pystack {
 	_Atomic bool open;
 	struct selfmem mem;
@@ -54,7 +43,14 @@ static bool usable(void)
 
 static void own_source(struct pysource *ret)
 {
-	*ret = (struct pysource){ py.mem, &py.layout, py.interp, py.code_type, 0 };
+	*ret = (struct pysource){
+		.mem = py.mem,
+		.layout = &py.layout,
+		.runtime = py.runtime,
+		.interp = py.interp,
+		.code_type = py.code_type,
+		.pthread_tid = py.pthread_tid,
+	};
 }
 
 /* False: its memory can't be read. */
@@ -82,7 +78,7 @@ size_t pystack_stamps(const struct pystack_process *process, const uintptr_t *co
 	return find_source(process, &source) ? pycodes_stamp(&source, codes, cnt, stamps) : 0;
 }
 
-int pystack_code(const struct pystack_process *process, uintptr_t code, struct pystack_code *ret)
+int pystack_code(const struct pystack_process *process, uintptr_t code, struct pycode *ret)
 {
 	struct pysource source;
 
@@ -91,54 +87,40 @@ int pystack_code(const struct pystack_process *process, uintptr_t code, struct p
 
 /* Threads. */
 
-/* False unless it is a thread of the main interpreter. */
-static bool thread_read(const struct pysource *source, uintptr_t tstate,
-			unsigned char bytes[static THREAD_BYTES])
-{
-	return selfmem_read(&source->mem, tstate, bytes, py.layout.thread_bytes) &&
-	       pylayout_word(bytes, py.layout.thread_interp) == source->interp;
-}
-
-static bool own_thread_read(uintptr_t tstate, unsigned char bytes[static THREAD_BYTES])
+static bool own_thread_read(uintptr_t tstate, unsigned char bytes[static PYWALK_THREAD_BYTES])
 {
 	struct pysource own;
 
 	own_source(&own);
-	return thread_read(&own, tstate, bytes);
+	return pywalk_thread_read(&own, tstate, bytes);
 }
 
-/* 0 for a thread that has not begun or has ended. */
-static uint32_t thread_tid(const unsigned char *bytes)
+static uint32_t own_thread_tid(const unsigned char *bytes)
 {
-	uint32_t tid = 0;
+	struct pysource own;
 
-	if (py.layout.thread_native != 0)
-		return (uint32_t)pylayout_word(bytes, py.layout.thread_native);
-	if (!selfmem_read(&py.mem, pylayout_word(bytes, py.layout.thread_pthread) + py.pthread_tid,
-			  &tid, sizeof(tid)))
-		return 0;
-	return tid;
+	own_source(&own);
+	return pywalk_tid(&own, bytes);
 }
 
 size_t pystack_threads(struct pystack_thread *ret, size_t cap, size_t *dropped)
 {
-	unsigned char bytes[THREAD_BYTES];
-	uintptr_t tstate = 0;
+	struct pywalk_threads threads = { 0 };
+	struct pysource own;
 	uint32_t tid;
 	size_t cnt = 0;
 
 	*dropped = 0;
-	if (!usable() || !selfmem_read(&py.mem, py.interp + py.layout.threads, &tstate, 8))
+	if (!usable())
 		return 0;
-	for (size_t i = 0; i < THREADS_MAX && tstate != 0; i++) {
-		if (!own_thread_read(tstate, bytes))
-			break;
-		tid = thread_tid(bytes);
+	own_source(&own);
+	while (pywalk_next(&own, &threads)) {
+		tid = pywalk_tid(&own, threads.bytes);
 		if (tid != 0 && cnt < cap)
-			ret[cnt++] = (struct pystack_thread){ .tid = tid, .tstate = tstate };
+			ret[cnt++] =
+				(struct pystack_thread){ .tid = tid, .tstate = threads.tstate };
 		else if (tid != 0)
 			++*dropped;
-		tstate = pylayout_word(bytes, py.layout.thread_next);
 	}
 	return cnt;
 }
@@ -148,22 +130,15 @@ size_t pystack_threads(struct pystack_thread *ret, size_t cap, size_t *dropped)
 /* The address of the oldest thread of the interpreter. Returns 0, -ESRCH or -EFAULT. */
 static int oldest_thread(const struct pysource *source, uintptr_t *ret)
 {
-	unsigned char bytes[THREAD_BYTES];
-	uintptr_t tstate = 0, oldest = 0;
+	struct pywalk_threads threads = { 0 };
 
-	errno = 0;
-	if (!selfmem_read(&source->mem, source->interp + py.layout.threads, &tstate,
-			  sizeof(tstate)))
-		return errno == ESRCH ? -ESRCH : -EFAULT;
-	for (size_t i = 0; i < THREADS_MAX && tstate != 0; i++) {
-		if (!thread_read(source, tstate, bytes))
-			return -EFAULT;
-		oldest = tstate;
-		tstate = pylayout_word(bytes, py.layout.thread_next);
-	}
-	if (oldest == 0)
+	while (pywalk_next(source, &threads))
+		;
+	if (threads.error < 0)
+		return threads.error;
+	if (threads.cnt == 0)
 		return -EFAULT;
-	*ret = oldest;
+	*ret = threads.tstate;
 	return 0;
 }
 
@@ -246,139 +221,30 @@ int pystack_child(struct pystack_process *child, struct pystack_thread *ret)
 
 /* Frames. */
 
-/* Has it begun? The interpreter leaves out those that have not. */
-static bool frame_complete(const unsigned char *frame, uintptr_t code, uint64_t known)
-{
-	const uintptr_t first = code + py.layout.code_start + 2 * (known >> 48);
-
-	return py.layout.code_traceable == 0 || frame[py.layout.frame_mark] == OWNED_BY_GENERATOR ||
-	       pylayout_word(frame, py.layout.frame_instr) >= first;
-}
-
-/* In bytes from the start of the code. */
-static uint32_t frame_instr(const unsigned char *frame, uintptr_t code)
-{
-	if (py.layout.code_start != 0)
-		return (uint32_t)(pylayout_word(frame, py.layout.frame_instr) - code -
-				  py.layout.code_start);
-	return pylayout_int(frame, py.layout.frame_instr) * (py.layout.minor == 10 ? 2 : 1);
-}
-
-static bool has_mark(uint32_t set, const unsigned char *frame)
-{
-	const unsigned char mark = frame[py.layout.frame_mark];
-
-	return mark < 32 && (set >> mark & 1) != 0;
-}
-
-struct walk {
-	struct pysource source;
-	uintptr_t *codes;
-	size_t cap, depth;
-	bool truncated;
-	uint32_t leaf_instr;
-};
-
-/* False if the frame makes no sense. */
-static bool walk_frame(struct walk *walk, const unsigned char *frame)
-{
-	/* From 3.14 on the lowest bits are flags for reference counting. */
-	const uintptr_t code = pylayout_word(frame, py.layout.frame_code) & ~(uintptr_t)7;
-	uint64_t known;
-
-	if (has_mark(py.layout.frame_shims, frame))
-		return true;
-	known = pycodes_find(&walk->source, code);
-	if (known == 0)
-		return false;
-	if (!frame_complete(frame, code, known))
-		return true;
-	if (walk->depth == walk->cap) {
-		walk->truncated = true;
-		return true;
-	}
-	if (walk->depth == 0)
-		walk->leaf_instr = frame_instr(frame, code);
-	walk->codes[walk->depth++] = code;
-	return true;
-}
-
-/*
- * Once. False if somewhere on the way the stack changed in a way that shows: a frame
- * without code, or an end in a frame that has just been left.
- */
-static bool walk_once(uintptr_t tstate, struct pyframes *frames, struct walk *walk)
-{
-	unsigned char thread[THREAD_BYTES];
-	const unsigned char *bytes;
-	uintptr_t frame;
-	bool root = true;
-
-	walk->depth = 0;
-	walk->truncated = false;
-	walk->leaf_instr = 0;
-	if (!thread_read(&walk->source, tstate, thread) ||
-	    !pyframes_begin(frames, &walk->source.mem, &py.layout, tstate, thread))
-		return false;
-	frame = frames->first;
-	/* Shims and frames that have not begun count for nothing, but end a loop of them. */
-	for (size_t i = 0; frame != 0 && !walk->truncated && i < 4 * walk->cap + 64; i++) {
-		bytes = pyframes_borrow(frames, frame);
-		if (bytes == NULL || !walk_frame(walk, bytes))
-			return false;
-		root = has_mark(py.layout.frame_roots, bytes);
-		frame = pylayout_word(bytes, py.layout.frame_prev);
-	}
-	return walk->truncated || (frame == 0 && root);
-}
-
 size_t pystack_walk(const struct pystack_thread *thread, uintptr_t *codes, size_t cap,
 		    bool *truncated, uint32_t *leaf_instr)
 {
-	struct walk walk = { .codes = codes, .cap = cap };
-	struct pyframes frames;
-	bool done = false;
+	struct pywalk walk = { .codes = codes, .cap = cap };
+	bool done =
+		find_source(&thread->process, &walk.source) && pywalk_frames(&walk, thread->tstate);
 
-	if (find_source(&thread->process, &walk.source))
-		for (int i = 0; i < RETRIES && !done; i++)
-			done = walk_once(thread->tstate, &frames, &walk);
 	if (truncated != NULL)
 		*truncated = !done || walk.truncated;
 	if (leaf_instr != NULL)
 		*leaf_instr = done ? walk.leaf_instr : 0;
-	if (!done)
-		return 0;
-	pyframes_remember(&frames);
-	return walk.depth;
+	return done ? walk.depth : 0;
 }
 
 /* The GIL. */
 
-static bool gil_find(uintptr_t *ret)
+int pystack_gil(struct pywalk_gil *ret)
 {
-	if (py.layout.minor < 12) {
-		*ret = py.runtime + py.layout.gil;
-		return true;
-	}
-	return selfmem_read(&py.mem, py.interp + py.layout.gil, ret, 8) && *ret != 0;
-}
+	struct pysource own;
 
-int pystack_gil(struct pystack_gil *ret)
-{
-	unsigned char bytes[GIL_BYTES], thread[THREAD_BYTES];
-	uintptr_t gil, holder;
-
-	if (!usable() || !gil_find(&gil) ||
-	    !selfmem_read(&py.mem, gil, bytes, py.layout.gil_locked + 4))
+	if (!usable())
 		return -EAGAIN;
-	*ret = (struct pystack_gil){
-		.begin = gil + py.layout.gil_cond,
-		.end = gil + py.layout.gil_cond + sizeof(pthread_cond_t) + sizeof(pthread_mutex_t),
-	};
-	holder = pylayout_word(bytes, py.layout.gil_holder);
-	if (pylayout_int(bytes, py.layout.gil_locked) == 1 && own_thread_read(holder, thread))
-		ret->holder_tid = thread_tid(thread);
-	return 0;
+	own_source(&own);
+	return pywalk_gil(&own, ret);
 }
 
 /* Opening. */
@@ -386,26 +252,6 @@ int pystack_gil(struct pystack_gil *ret)
 static uint32_t own_tid(void)
 {
 	return (uint32_t)syscall(SYS_gettid);
-}
-
-/*
- * Where in struct pthread the C library keeps the thread's id: found by searching for the calling
- * thread's.
- */
-static bool find_pthread_tid(void)
-{
-	uint32_t words[PTHREAD_BYTES / 4], tid = own_tid();
-	size_t size = sizeof(words);
-
-	/* The struct of the last thread on a mapping may end early. */
-	while (size > 0 && !selfmem_read(&py.mem, (uintptr_t)pthread_self(), words, size))
-		size -= 256;
-	for (size_t i = 0; i < size / 4; i++)
-		if (words[i] == tid) {
-			py.pthread_tid = (uint32_t)(4 * i);
-			return true;
-		}
-	return false;
 }
 
 static bool lists_own_thread(void)
@@ -435,15 +281,17 @@ static bool reads_strings(void)
 /* Everything that can be tried on the calling thread. Returns what is wrong, or NULL. */
 static const char *try_layout(void)
 {
-	unsigned char thread[THREAD_BYTES];
-	struct pystack_gil gil;
+	unsigned char thread[PYWALK_THREAD_BYTES];
+	struct pywalk_gil gil;
 	uintptr_t main = 0;
 
 	if (!own_thread_read((uintptr_t)PyThreadState_Get(), thread))
 		return "the thread is not where it should be, or not of the main interpreter";
-	if (py.layout.thread_native == 0 && !find_pthread_tid())
+	if (py.layout.thread_native == 0 &&
+	    pywalk_find_pthread_tid(&py.mem, (uintptr_t)pthread_self(), own_tid(),
+				    &py.pthread_tid) < 0)
 		return "the C library hides thread ids";
-	if (thread_tid(thread) != own_tid())
+	if (own_thread_tid(thread) != own_tid())
 		return "the thread's id is not where it should be";
 	if (!lists_own_thread())
 		return "the list of threads is not where it should be";
@@ -506,9 +354,7 @@ int pystack_open(char *why, size_t size)
 	err = selfmem_open(&py.mem);
 	if (err < 0)
 		return refuse(why, size, "the process may not read its own memory", err);
-	if (layout.thread_bytes > THREAD_BYTES || layout.frame_bytes > PYFRAMES_BYTES ||
-	    layout.code_bytes > PYCODES_BYTES ||
-	    MAX(layout.gil_locked, layout.gil_holder) > GIL_BYTES - 8)
+	if (!pywalk_fits(&layout))
 		return refuse(why, size, "offsets that make no sense", -ENOTSUP);
 	py.layout = layout;
 	py.runtime = (uintptr_t)_PyRuntime;

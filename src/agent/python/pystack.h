@@ -23,6 +23,7 @@
 #pragma once
 
 #include "base/base.h"
+#include "pyread/pywalk.h"
 
 #define PYSTACK_DEPTH 128
 
@@ -36,22 +37,6 @@ struct pystack_thread {
 	uint32_t tid; /* the kernel's */
 	struct pystack_process process;
 	uintptr_t tstate;
-};
-
-/* NUL-terminated UTF-8. A long file name keeps its end, a long function name its start. */
-struct pystack_code {
-	char file[256], name[128];
-	uint32_t first_line;
-};
-
-struct pystack_gil {
-	uint32_t holder_tid; /* 0: not held, or by a thread that has ended */
-	/*
-	 * Holds the GIL's condition variable and mutex: a thread whose futex address
-	 * (/proc/self/task/TID/syscall, first argument of futex) is in [begin, end)
-	 * waits for the GIL.
-	 */
-	uintptr_t begin, end;
 };
 
 /*
@@ -93,7 +78,7 @@ size_t pystack_walk(const struct pystack_thread *thread, uintptr_t *codes, size_
 
 /* Copies the names of a code object. -EFAULT when that address no longer has one. */
 _must_check_ int pystack_code(const struct pystack_process *process, uintptr_t code,
-			      struct pystack_code *ret);
+			      struct pycode *ret);
 
 /*
  * A number for each code object that changes when another one takes its address and differs between
@@ -103,7 +88,7 @@ size_t pystack_stamps(const struct pystack_process *process, const uintptr_t *co
 		      uint64_t *stamps);
 
 /* The thread that holds the GIL now. -EAGAIN before pystack_open or when there is no GIL (yet). */
-_must_check_ int pystack_gil(struct pystack_gil *ret);
+_must_check_ int pystack_gil(struct pywalk_gil *ret);
 
 /*
  * With the GIL held. expected[cnt]: id(frame.f_code) of sys._getframe() and of all its

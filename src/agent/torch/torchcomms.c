@@ -2,8 +2,8 @@
 #include "agent/torch/torchcomms.h"
 
 #include "agent/core/nametable.h"
-#include "agent/python/selfmem.h"
 #include "base/compat.h"
+#include "pyread/selfmem.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/torch/torchinputs.h"
 
-#include "agent/python/selfmem.h"
 #include "base/compat.h"
 #include "model/elements.h"
+#include "pyread/selfmem.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -3,7 +3,6 @@
 
 #include "agent/core/lane.h"
 #include "agent/core/nametable.h"
-#include "agent/python/selfmem.h"
 #include "agent/torch/torchcomms.h"
 #include "agent/torch/torchgroups.h"
 #include "agent/torch/torchinputs.h"
@@ -11,6 +10,7 @@
 #include "base/clock.h"
 #include "base/compat.h"
 #include "model/elements.h"
+#include "pyread/selfmem.h"
 
 #include <errno.h>
 #include <stdarg.h>

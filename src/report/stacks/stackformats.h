@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stacks of processes for programs and browsers. Each function appends one complete document, the
+ * same bytes for the same stacks, and returns 0 or -ENOMEM; then out is unchanged.
+ */
+#pragma once
+
+#include "report/stacks/stacktree.h"
+
+/* All of it, and of several processes the tree: docs/stacks.md. */
+_must_check_ int stackformat_json(const struct stacktree *tree, struct stacknames *names,
+				  struct str *out);
+
+/* Lines "state;role;frame;frame COUNT", outermost first: input of flame graph programs. */
+_must_check_ int stackformat_folded(const struct stacktree *tree, struct str *out);
+
+/* A file for speedscope.app: one profile per process. Source: its file-format-spec.ts. */
+_must_check_ int stackformat_speedscope(const struct stacktree *tree, const struct stackview *view,
+					struct stacknames *names, struct str *out);
+
+/* One page without scripts: a flame graph of the tree, widths are processes. */
+_must_check_ int stackformat_html(const struct stacktree *tree, struct str *out);
