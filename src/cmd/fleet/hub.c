@@ -9,16 +9,10 @@ static int hub_main(const struct command *command, int argc, char **argv)
 {
 	struct site_options options = { .config = NULL };
 	struct site site = { .path = "" };
-	char program[4096];
-	struct hubservice_setup setup = { .site = &site, .program = program };
-	int first, status = optiontable_parse(command, argc, argv, &options, &first);
+	struct hubservice_setup setup = { .site = &site, .program = options.program };
+	int status = siteoptions_parse(command, argc, argv, &options, &site);
 
-	if (status == OPTIONS_PARSED)
-		status = optiontable_no_more(command, argc, argv, first);
-	if (status == OPTIONS_PARSED)
-		status = siteoptions_read(command->name, &options, &site);
 	if (status == OPTIONS_PARSED) {
-		siteoptions_begin(&options, program);
 		setup.config = siteoptions_file(&options);
 		setup.sets = options.sets.pairs;
 		status = hubservice_run(&setup);

@@ -41,7 +41,7 @@ static int describe(const struct site *site)
 	return ret < 0 ? cmd_fail("%s", err.text) : EXIT_DONE;
 }
 
-int siteoptions_read(const char *command, const struct site_options *options, struct site *site)
+static int read_site(const char *command, const struct site_options *options, struct site *site)
 {
 	struct site_problems problems = { .cnt = 0 };
 	int ret = OPTIONS_PARSED;
@@ -66,11 +66,25 @@ int siteoptions_read(const char *command, const struct site_options *options, st
 	return ret;
 }
 
-void siteoptions_begin(const struct site_options *options, char program[static 4096])
+static void begin(struct site_options *options)
 {
-	ssize_t len = readlink("/proc/self/exe", program, 4095);
+	ssize_t len = readlink("/proc/self/exe", options->program, sizeof(options->program) - 1);
 
-	program[MAX(len, (ssize_t)0)] = '\0';
+	options->program[MAX(len, (ssize_t)0)] = '\0';
 	runlog_open((enum runlog_format)options->log_format, isatty(STDERR_FILENO) == 1,
 		    output_is_colored(options->color, STDERR_FILENO));
+}
+
+int siteoptions_parse(const struct command *command, int argc, char **argv,
+		      struct site_options *ret, struct site *site)
+{
+	int first, status = optiontable_parse(command, argc, argv, ret, &first);
+
+	if (status == OPTIONS_PARSED)
+		status = optiontable_no_more(command, argc, argv, first);
+	if (status == OPTIONS_PARSED)
+		status = read_site(command->name, ret, site);
+	if (status == OPTIONS_PARSED)
+		begin(ret);
+	return status;
 }

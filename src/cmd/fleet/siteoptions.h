@@ -16,6 +16,7 @@ struct site_options {
 	bool check_config;
 	unsigned int log_format; /* enum runlog_format */
 	unsigned int color;	 /* enum output_color */
+	char program[4096];	 /* set by siteoptions_parse(): the path of this executable */
 };
 
 /* optiontable's setter of --set. */
@@ -52,14 +53,12 @@ int siteoptions_add(void *sets, const char *pair, struct err *err);
 		COLOR_ROW(struct site_options, color)
 
 /*
- * Reads the configuration into site. Returns OPTIONS_PARSED, or an exit status: what is wrong was
- * printed, or --check-config is done.
+ * Parses the command line of a service, reads the configuration into site, and opens the log. Returns
+ * OPTIONS_PARSED, or an exit status: what is wrong was printed, or --help or --check-config is done.
+ * The caller calls site_done() in any case.
  */
-_must_check_ int siteoptions_read(const char *command, const struct site_options *options,
-				  struct site *site);
+_must_check_ int siteoptions_parse(const struct command *command, int argc, char **argv,
+				   struct site_options *ret, struct site *site);
 
-/* The log of a service, as the options say; the path of this executable. */
-void siteoptions_begin(const struct site_options *options, char program[static 4096]);
-
-/* The file that siteoptions_read() reads. */
+/* The file of the configuration. */
 const char *siteoptions_file(const struct site_options *options);

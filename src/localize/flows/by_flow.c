@@ -160,10 +160,8 @@ static double gain_of(struct flows *f, double lost_ns)
 {
 	double gain = fmin(lost_ns, exposed_ns(f));
 
-	/* A path that became slow costs no more than the job became slower. */
-	return f->paths.by_past && f->options->slow && f->options->slowdown_ns > 0
-		       ? fmin(gain, f->options->slowdown_ns)
-		       : gain;
+	/* A path that became slow costs no more than the job became slower: nothing if it did not. */
+	return f->paths.by_past && f->options->live ? fmin(gain, f->options->slowdown_ns) : gain;
 }
 
 static int accuse_host(struct flows *f, uint32_t host, uint32_t other, accusations *out)

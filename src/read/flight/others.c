@@ -314,6 +314,27 @@ static bool is_of_python_thread(const struct flightlog *log, uint32_t node)
 	return node != 0 && flight_node_is(log, node, "/threading.py", "_bootstrap");
 }
 
+/* Whether Python writes the exception that ended the thread: what raised it comes before. */
+static bool writes_exception(const struct flightlog *log, uint32_t node)
+{
+	while (node != 0 && !flight_node_is(log, node, "/threading.py", "invoke_excepthook"))
+		node = log->nodes.data[node].parent;
+	return node != 0;
+}
+
+/* An earlier sample of the same thread in its own code, else this one. */
+static const struct ring_record *before_exception(const struct flightlog *log,
+						  const struct ring_record *last)
+{
+	for (const struct ring_record *record = last; record >= log->samples.data; record--) {
+		if (record->kind == FLIGHT_SAMPLE &&
+		    flight_sample_tid(record) == flight_sample_tid(last) &&
+		    !writes_exception(log, (uint32_t)record->extra))
+			return record;
+	}
+	return last;
+}
+
 /* The last sample of the thread that ended last. NULL: none ended since start_ns. */
 static const struct ring_record *last_of_ended(const struct flightlog *log, int64_t start_ns,
 					       int64_t *now_ns)
@@ -354,9 +375,11 @@ int flight_ended_thread(const struct flightlog *log, int64_t start_ns, int64_t *
 	int error = placing_init(&placing, log);
 
 	if (error == 0 && last != NULL && (uint32_t)last->extra != 0) {
+		const struct ring_record *at = before_exception(log, last);
+
 		find_users(&placing);
 		error = vec_push(&placing.samples,
-				 ((struct placing_sample){ (uint32_t)last->extra, last->detail }));
+				 ((struct placing_sample){ (uint32_t)at->extra, at->detail }));
 	}
 	if (error == 0)
 		error = placing_find(&placing, &found);

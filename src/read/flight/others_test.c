@@ -18,7 +18,7 @@ static struct flight_place found;
 
 /* Stacks of the job. */
 struct stacks {
-	uint32_t wait, fill, load, beat, idle;
+	uint32_t wait, fill, load, beat, idle, raised;
 };
 
 static struct stacks stacks_of(struct fixture *x)
@@ -30,6 +30,8 @@ static struct stacks stacks_of(struct fixture *x)
 			      "Condition.wait"),
 		.fill = child(x, run, "/job/train.py", "Prefetcher.fill"),
 		.beat = child(x, run, "/job/train.py", "beat"),
+		.raised = child(x, run, LIB "threading.py",
+				"_make_invoke_excepthook.<locals>.invoke_excepthook"),
 	};
 
 	s.load = child(x, s.fill, "/job/train.py", "load");
@@ -237,7 +239,8 @@ static void a_thread_that_ended_is_found_by_its_last_sample(void **state)
 		put(x, 71, ms, s.wait, FUTEX, false);
 		put(x, 73, ms, s.beat, NANOSLEEP, false);
 		if (ms <= 1500)
-			put(x, 72, ms, s.load, 0, true);
+			/* last, Python writes the exception that ended it */
+			put(x, 72, ms, ms < 1500 ? s.load : s.raised, 0, true);
 		if (ms <= 500)
 			put(x, 74, ms, s.fill, 0, true);
 		if (ms <= 2500) /* a thread of C that runs Python now and then */
