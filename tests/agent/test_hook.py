@@ -393,7 +393,7 @@ class Windows(HookTest):
             if waiting and worker.step() > 20 and answered == waiting[0][0] - 1:
                 number, start = waiting.pop()
                 start = max(start, worker.step() + 50)
-                worker.order(number, start, 10**7, 3, 20, source=d.SOURCE_TORCH)
+                worker.order(number, start, 10**7, 8, 20, source=d.SOURCE_TORCH)
                 waiting.extend(order for order in [next(orders, None)] if order)
 
         self.daemon.on_poll = poll
