@@ -143,7 +143,7 @@ class ChaosTest(live.LiveTest):
     # --- its profiles ---
 
     def profile(self) -> subprocess.Popen[str]:
-        words = [live.PROGRAM, "profile", "--format", "json", "--timeout", "100"]
+        words = [live.PROGRAM, "profile", "--format", "json", "--timeout", "200"]
         return subprocess.Popen(
             words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.host_env(0)
         )
