@@ -77,7 +77,7 @@ void hostd_publish_state(struct client *client);
 
 /* The worker's process has ended; what it has sent is still read. */
 void hostd_take_end(struct client *client);
-void hostd_closed_one(struct hostd *hostd); /* a handle of the loop */
+void hostd_closed_one(struct hostd *hostd);  /* a handle of the loop */
 int hostd_save_records(struct hostd *hostd); /* of all workers; 0 or the last -errno */
 /* Returns 0 or -errno. Fills in the header. */
 int hostd_reply(struct client *client, const struct message *message);
