@@ -157,7 +157,7 @@ class ChaosTest(live.LiveTest):
         return report["coverage"]["workers_analyzed"], report
 
     def assert_each_once(self, report: dict, ranks: list[int]) -> None:
-        """The report has these ranks once, says which others are missing, and names nobody."""
+        """The report has these ranks once, and is not healthy without the others."""
         coverage = report["coverage"]
         number = max((self.place / "out0" / "fingerprints").iterdir(), key=lambda p: int(p.name))
         files = sorted(path.name for path in number.glob("rank*.ptfp"))

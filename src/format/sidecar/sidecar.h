@@ -93,7 +93,7 @@ struct sidecar_info {
 	double gpu_throttled_frac, gpu_clock_frac;	   /* as in struct fp_host */
 	struct sidecar_absence absences[SIDECAR_GPUS_MAX]; /* GPUs with absent samples */
 	size_t absence_cnt;
-	struct sidecar_awaited awaited;	  /* sample_cnt 0: nobody was seen at work */
+	struct sidecar_awaited awaited;	  /* sample_cnt 0: no thread or child was seen at work */
 	bool has_sockets;		  /* TCP was sampled at least twice: */
 	uint64_t tx_bytes, rx_bytes;	  /* payload between first and last sample */
 	const struct sidecar_flow *flows; /* flow_cnt; borrowed from the sidecar */

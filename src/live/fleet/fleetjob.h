@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The process of one job of a fleet: `perftracker __fleet-job KEY=VALUE...`, started by hostd or
- * the hub (jobchild.h) and by nobody else. Its standard input is the control of live/run/daemon.h,
+ * the hub (jobchild.h) only. Its standard input is the control of live/run/daemon.h,
  * its standard output the stream of relay.h. It writes its log to `daemon.log` in its folder.
  *
  *	role=member|leader  key=...  name=...  out=FOLDER  socket=PATH	command=...

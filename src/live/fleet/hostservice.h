@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `perftracker hostd`: one per host, for the jobs of all its users. A training process that asks on
- * its Unix socket (attachment.h) is told the socket of its job's daemon, a child that is started
- * with the job's first worker, as the user of that worker, and ends with the last one. hostd itself
+ * its Unix socket (attachment.h) gets the socket of its job's daemon, a child that hostd starts for
+ * the job's first worker, as the user of that worker, and that ends with the last one. hostd itself
  * never looks into a training process; it has the host's connection to the site's bus, of which each
  * daemon gets its own job's subjects (relay.h), and says there every few seconds which jobs it has.
  * If hostd ends, training and the daemons go on; the host's jobs are watched alone then.

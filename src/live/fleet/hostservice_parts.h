@@ -24,7 +24,7 @@ struct hostservice;
 enum hostjob_state {
 	HOSTJOB_STARTING,
 	HOSTJOB_READY,
-	HOSTJOB_FAILED, /* to start: whoever waits is refused */
+	HOSTJOB_FAILED, /* to start: clients that wait are refused */
 };
 
 /* A worker that was told where its daemon is. */

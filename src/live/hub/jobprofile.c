@@ -79,7 +79,7 @@ static int32_t world_size(const struct hub *hub)
 	return ret;
 }
 
-/* Workers that cannot answer are told as missing, too. */
+/* Workers that cannot answer are reported as missing, too. */
 static int fill_answers(struct hub *hub)
 {
 	int32_t world = world_size(hub);

@@ -101,7 +101,7 @@ static void job_ends(struct daemon *daemon, int status, int signal)
 	(void)uv_poll_stop(&daemon->control);
 }
 
-/* In a fleet nobody says when the job ends. */
+/* In a fleet no supervisor reports the end of the job. */
 static void mind_fleet(struct daemon *daemon, int64_t now_ns)
 {
 	struct leader_ends hosts;

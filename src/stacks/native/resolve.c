@@ -46,7 +46,7 @@ static const char *keep(struct resolver *resolver, const char *text)
 	return region_text(resolver->region, text, strlen(text));
 }
 
-/* Frames without a name are told by where their function begins, and perhaps what it is part of. */
+/* Frames without a name are told apart by where their function begins, and perhaps what it is part of. */
 static void find_functions(struct resolver *resolver, const struct module *module,
 			   const struct place *places, size_t cnt)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a blocked thread waits for: its system call by name, the file or socket of that call, and
- * who owns the mutex behind a futex. Only what is certain is told: a futex word alone does not say
+ * who owns the mutex behind a futex. Only what is certain is reported: a futex word alone does not say
  * whose it is, so an owner counts if the memory around it is a contended pthread mutex whose owner
  * is a living thread of the process. Source: futex(2), proc(5), bits/struct_mutex.h of glibc.
  */
