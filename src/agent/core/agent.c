@@ -215,7 +215,7 @@ static void report_missed_step(void)
 	struct message message;
 
 	agent.orders.missed_id = 0;
-	fill_message(&message, MSG_PROFILE_MISSED, "the step of the order is past");
+	fill_message(&message, MSG_PROFILE_MISSED, MISSED_LATE);
 	(void)send_message(&message, -1);
 }
 

@@ -42,6 +42,9 @@ enum message_type {
 		      * the job's key */
 };
 
+/* `text` of MSG_PROFILE_MISSED where the order came too late. */
+#define MISSED_LATE "the step of the order is past"
+
 /* Values of `text` in MSG_PROFILE_BEGUN: the recorder of a window. */
 #define SOURCE_AGENT "agent"
 #define SOURCE_TORCH "torch"

@@ -30,8 +30,19 @@ struct answer {
 #define PROFILE_EARLY "early"	  /* the kind of a window that is kept and makes no report */
 #define PROFILE_REQUEST "request" /* of one that a person asked for */
 
+/* A profile of all watched workers. */
+struct profile_wish {
+	const char *kind; /* a constant */
+	int64_t window_ns;
+	uint64_t steps_max;
+};
+
 struct profile {
 	bool active;
+	struct profile_wish wish;
+	unsigned tries; /* orders for that wish */
+	unsigned
+		late; /* of struct plan_limits: grows with orders that came too late for a worker */
 	uint64_t id;
 	struct report_trigger trigger;
 	VEC(struct answer) answers;
@@ -102,13 +113,7 @@ bool hub_holds_audit(const struct hub *hub, int64_t now_ns);
 /* Whether the job is slow, or was at its end, for long enough to call it so. Fills its pace. */
 bool hub_is_slow(const struct hub *hub, struct jobstate_pace *ret);
 
-/* A profile of all watched workers; hub_start_profile() orders it, and returns 0 or -errno. */
-struct profile_wish {
-	const char *kind; /* a constant */
-	int64_t window_ns;
-	uint64_t steps_max;
-};
-
+/* Orders it; returns 0 or -errno. */
 int hub_start_profile(struct hub *hub, const struct profile_wish *wish, int64_t now_ns);
 void hub_take_answer(void *arg, const struct bus_message *message); /* struct wire_answer */
 

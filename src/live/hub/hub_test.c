@@ -3,8 +3,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "format/fingerprint/fingerprint.h"
+#include "format/shared/message.h"
 #include "host/process/test_tree.h"
 #include "live/hub/hub_parts.h"
+#include "live/hub/plan.h"
 #include "live/hub/test_states.h"
 #include "live/link/wire_request.h"
 #include "model/thresholds.h"
@@ -129,6 +131,31 @@ static void answer_all(enum wire_outcome outcome)
 	run();
 	hub_tick(f.hub, clock_mono_ns());
 	run();
+}
+
+static void an_order_that_was_late_for_all_is_given_again(void **state)
+{
+	const struct profile_wish wish = { "checkup", NSEC_PER_SEC, 10 };
+	const struct wire_answer late = { .outcome = OUTCOME_MISSED, .text = MISSED_LATE };
+
+	(void)state;
+	assert_int_equal(hub_start_profile(f.hub, &wish, clock_mono_ns()), 0);
+	for (uint64_t order = 1; order <= 1 + PLAN_LATE_MAX; order++) {
+		assert_true(f.hub->profile.active);
+		assert_int_equal(f.hub->profile.id, order);
+		for (int rank = 0; rank < RANK_CNT; rank++) {
+			struct wire_answer answer = late;
+
+			answer.worker = (uint32_t)rank + 1;
+			answer.order_id = order;
+			assert_int_equal(bus_pub(f.bus, SUBJECT_ANSWER, &answer, sizeof(answer)),
+					 0);
+		}
+		run();
+		hub_tick(f.hub, clock_mono_ns());
+		run();
+	}
+	assert_false(f.hub->profile.active);
 }
 
 static void the_job_is_watched_again_while_summaries_are_made(void **state)
@@ -477,6 +504,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			ranks_that_are_started_again_are_a_new_life_of_the_job, open_all,
 			close_all),
+		cmocka_unit_test_setup_teardown(an_order_that_was_late_for_all_is_given_again,
+						open_all, close_all),
 		cmocka_unit_test_setup_teardown(two_living_processes_of_one_rank_are_told, open_all,
 						close_all),
 		cmocka_unit_test_setup_teardown(

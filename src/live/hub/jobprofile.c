@@ -145,9 +145,12 @@ static void log_begin(const struct hub *hub, const struct order_plan *plan)
 		 trigger->baseline_iteration_ms, trigger->current_iteration_ms);
 }
 
-int hub_start_profile(struct hub *hub, const struct profile_wish *wish, int64_t now_ns)
+static int order_profile(struct hub *hub, const struct profile_wish *wish, int64_t now_ns)
 {
-	struct plan_limits limits = { .window_ns = wish->window_ns, .steps_max = wish->steps_max };
+	struct plan_limits limits = { .window_ns = wish->window_ns,
+				      .steps_max = wish->steps_max,
+				      .now_ns = now_ns,
+				      .late = hub->profile.late };
 	struct order_plan plan = { 0 };
 	struct wire_order order;
 	int ret = plan_order(hub->workers.data, hub->workers.cnt, &limits, &plan);
@@ -170,11 +173,37 @@ int hub_start_profile(struct hub *hub, const struct profile_wish *wish, int64_t 
 	hub->profile.id = plan.id;
 	hub->profile.length_ns = iteration_ns(hub, &plan) * (int64_t)plan.steps;
 	/* Profiled iterations may take several times as long. */
-	hub->profile.deadline_ns = now_ns + BEGIN_GRACE_NS + PLAN_MARGIN_NS +
+	hub->profile.deadline_ns = now_ns + BEGIN_GRACE_NS + plan_margin_ns(limits.late) +
 				   4 * iteration_ns(hub, &plan) * (int64_t)(plan.steps + 2);
 	fill_trigger(hub, wish->kind, &plan, &hub->profile.trigger);
 	log_begin(hub, &plan);
 	return 0;
+}
+
+int hub_start_profile(struct hub *hub, const struct profile_wish *wish, int64_t now_ns)
+{
+	hub->profile.wish = *wish;
+	hub->profile.tries = 1;
+	return order_profile(hub, wish, now_ns);
+}
+
+/* After an order that came too late for all that could have begun. */
+static bool order_again(struct hub *hub)
+{
+	struct profile_wish wish = hub->profile.wish;
+	bool some = false;
+
+	if (hub->profile.begun || hub->ending || hub->profile.tries > PLAN_LATE_MAX)
+		return false;
+	vec_foreach(answer, &hub->profile.answers) {
+		if (answer->state != ANSWER_MISSED)
+			return false;
+		some |= strcmp(answer->text, MISSED_LATE) == 0;
+	}
+	if (!some)
+		return false;
+	hub->profile.tries++;
+	return order_profile(hub, &wish, clock_mono_ns()) == 0;
 }
 
 void hub_take_answer(void *arg, const struct bus_message *message)
@@ -197,6 +226,8 @@ void hub_take_answer(void *arg, const struct bus_message *message)
 		return; /* late, or of another order */
 	answer->state = states[wire->outcome];
 	hub->profile.begun |= wire->outcome != OUTCOME_MISSED;
+	if (strcmp(wire->text, MISSED_LATE) == 0 && hub->profile.late < hub->profile.tries)
+		hub->profile.late = hub->profile.tries; /* more time for the next */
 	if (wire->outcome == OUTCOME_BEGUN && strcmp(wire->text, SOURCE_TORCH) == 0)
 		hub->profile.torch = true;
 	answer->stall_ns = MAX(answer->stall_ns, wire->stall_ns);
@@ -402,6 +433,8 @@ void hub_finish_profile(struct hub *hub)
 	bool kept;
 	int ret;
 
+	if (order_again(hub))
+		return;
 	hub->profile.active = false;
 	if (paths == NULL || absences == NULL || past == NULL)
 		ret = err_set(&err, ENOMEM, "out of memory");

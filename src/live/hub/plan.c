@@ -3,16 +3,30 @@
 
 #include <errno.h>
 
-/* Extremes over all workers. step: the greatest. */
+/* Extremes over all workers. step: the greatest, now. */
 struct extremes {
 	uint64_t step;
 	int64_t step_ns_min, step_ns_max;
 	uint32_t stride;
 };
 
-static void extremes_add(struct extremes *e, const struct wire_state *state)
+int64_t plan_margin_ns(unsigned late)
 {
-	e->step = MAX(e->step, state->step);
+	return PLAN_MARGIN_NS << MIN(late, PLAN_LATE_MAX);
+}
+
+uint64_t plan_step_now(const struct wire_state *state, int64_t now_ns)
+{
+	int64_t age_ns = MIN(now_ns - state->last_ns, PLAN_AGE_MAX_NS);
+
+	if (state->step_ns <= 0 || age_ns <= 0)
+		return state->step;
+	return state->step + (uint64_t)(age_ns / state->step_ns);
+}
+
+static void extremes_add(struct extremes *e, const struct wire_state *state, int64_t now_ns)
+{
+	e->step = MAX(e->step, plan_step_now(state, now_ns));
 	e->stride = MAX(e->stride, state->stride);
 	if (state->step_ns <= 0)
 		return;
@@ -30,12 +44,12 @@ int plan_order(const struct wire_state *states, size_t cnt, const struct plan_li
 
 	for (size_t i = 0; i < cnt; i++) {
 		if (wire_is_watched(&states[i]))
-			extremes_add(&e, &states[i]);
+			extremes_add(&e, &states[i], limits->now_ns);
 	}
 	if (e.step_ns_min == 0)
 		return -EAGAIN;
 	/* The fastest worker gets to the step first: the margin is in its time. */
-	margin = (uint64_t)(PLAN_MARGIN_NS / e.step_ns_min) + 1;
+	margin = (uint64_t)(plan_margin_ns(limits->late) / e.step_ns_min) + 1;
 	margin = MAX(margin, (uint64_t)PLAN_MARGIN_STEPS * e.stride);
 	/* Whole iterations only: the window begins where one begins. */
 	margin = (margin + e.stride - 1) / e.stride * e.stride;

@@ -14,12 +14,24 @@
 #define PLAN_MARGIN_STEPS 2u
 /* Short iterations: as many as take so long. The recorder has room for their operators. */
 #define PLAN_LEAST_NS (150 * NSEC_PER_MSEC)
-#define PLAN_MARGIN_NS (400 * NSEC_PER_MSEC) /* states are up to 100 ms old */
+/* From the moment of the order, until all workers have read it; doubles with each late order. */
+#define PLAN_MARGIN_NS (800 * NSEC_PER_MSEC)
+#define PLAN_LATE_MAX 3u
+/* A state of another host is a second old, and some time on its way. */
+#define PLAN_AGE_MAX_NS (2 * NSEC_PER_SEC)
 
 struct plan_limits {
 	int64_t window_ns;  /* desired length */
 	uint64_t steps_max; /* iterations, beyond PLAN_LEAST_NS: bounds the size of a trace */
+	int64_t now_ns; /* of the order: the workers have gone on since their states were made */
+	unsigned late;	/* orders that came too late for a worker; PLAN_LATE_MAX at most count */
 };
+
+/* The step at now_ns, by the worker's pace. One that is blocked has not gone on: to a limit. */
+uint64_t plan_step_now(const struct wire_state *state, int64_t now_ns);
+
+/* How far ahead of the workers a window begins. */
+int64_t plan_margin_ns(unsigned late);
 
 /*
  * states[cnt]: the workers; those with PHASE_GONE or PHASE_SILENT are ignored. Returns 0, or

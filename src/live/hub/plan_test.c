@@ -43,6 +43,34 @@ static void long_iterations_fill_the_window_but_at_least_five(void **state)
 	assert_int_equal(plan.steps, PLAN_STEPS_MIN);
 }
 
+/* States of another host are a second old: 100 iterations of 10 ms. */
+static void workers_have_gone_on_since_their_states_were_made(void **state)
+{
+	struct wire_state states[] = { test_worker(0, 100, 10 * MS), test_worker(1, 180, 10 * MS) };
+	struct plan_limits limits = { 20 * NSEC_PER_SEC, 16, .now_ns = TEST_NOW_NS };
+	struct order_plan plan;
+
+	(void)state;
+	states[0].last_ns = TEST_NOW_NS - NSEC_PER_SEC;
+	states[1].last_ns = TEST_NOW_NS - 100 * MS;
+	assert_int_equal(plan_order(states, 2, &limits, &plan), 0);
+	assert_int_equal(plan.start_step, 200 + PLAN_MARGIN_NS / (10 * MS) + 1);
+	limits.late = 1;
+	assert_int_equal(plan_order(states, 2, &limits, &plan), 0);
+	assert_int_equal(plan.start_step, 200 + 2 * PLAN_MARGIN_NS / (10 * MS) + 1);
+}
+
+static void a_blocked_worker_is_not_taken_to_have_gone_on_for_long(void **state)
+{
+	const struct wire_state blocked = test_worker(0, 100, 10 * MS);
+	const struct plan_limits limits = { 20 * NSEC_PER_SEC, 16, .now_ns = TEST_NOW_NS };
+	struct order_plan plan;
+
+	(void)state;
+	assert_int_equal(plan_order(&blocked, 1, &limits, &plan), 0);
+	assert_int_equal(plan.start_step, 100 + (PLAN_AGE_MAX_NS + PLAN_MARGIN_NS) / (10 * MS) + 1);
+}
+
 /* A few iterations of a millisecond have too few samples of stacks. */
 static void short_iterations_are_as_many_as_take_long_enough(void **state)
 {
@@ -85,6 +113,8 @@ static void without_a_known_pace_there_is_no_plan(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(workers_have_gone_on_since_their_states_were_made),
+		cmocka_unit_test(a_blocked_worker_is_not_taken_to_have_gone_on_for_long),
 		cmocka_unit_test(all_workers_get_a_step_that_none_has_reached),
 		cmocka_unit_test(long_iterations_fill_the_window_but_at_least_five),
 		cmocka_unit_test(short_iterations_are_as_many_as_take_long_enough),

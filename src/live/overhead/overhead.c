@@ -35,6 +35,9 @@
 /* After a measurement without a result; doubled with each that leaves the interval too wide. */
 #define RETRY_NS (60 * NSEC_PER_SEC)
 
+/* Workers whose steps are apart by more time are not in step. */
+#define APART_NS (400 * NSEC_PER_MSEC)
+
 #define RESTS 9 /* times what a measurement took: until the next of its kind */
 
 /* Between two measurements of a window's collectors; --audit-every is for the others. */
@@ -114,16 +117,20 @@ static uint64_t least_step(const struct wire_state *states, size_t cnt)
 	return step != UINT64_MAX ? step : 0;
 }
 
-/* Where the steps differ by more than the start is ahead, slices wouldn't be at one time. */
-static bool in_step(const struct wire_state *states, size_t cnt, uint64_t start_step)
+/* Else their slices would not be at one time. step_ns: of the slowest. */
+static bool in_step(const struct wire_state *states, size_t cnt, int64_t step_ns, int64_t now_ns)
 {
-	uint64_t least = least_step(states, cnt), greatest = least;
+	uint64_t least = UINT64_MAX, greatest = 0;
 
 	for (size_t i = 0; i < cnt; i++) {
-		if (wire_is_watched(&states[i]))
-			greatest = MAX(greatest, states[i].step);
+		uint64_t step = plan_step_now(&states[i], now_ns);
+
+		if (!wire_is_watched(&states[i]))
+			continue;
+		least = MIN(least, step);
+		greatest = MAX(greatest, step);
 	}
-	return greatest - least <= start_step - greatest;
+	return greatest - least <= (uint64_t)(APART_NS / step_ns) + PLAN_MARGIN_STEPS;
 }
 
 static int64_t slowest_step_ns(const struct wire_state *states, size_t cnt)
@@ -140,12 +147,14 @@ static int64_t slowest_step_ns(const struct wire_state *states, size_t cnt)
 static unsigned begin(struct overhead *overhead, const struct wire_state *states, size_t cnt,
 		      int64_t now_ns, struct wire_slices *order)
 {
-	const struct plan_limits limits = { .window_ns = NSEC_PER_SEC, .steps_max = 1 };
+	const struct plan_limits limits = { .window_ns = NSEC_PER_SEC,
+					    .steps_max = 1,
+					    .now_ns = now_ns };
 	struct order_plan plan = { 0 };
 	int64_t step_ns = slowest_step_ns(states, cnt);
 	uint64_t steps;
 
-	if (plan_order(states, cnt, &limits, &plan) < 0 || !in_step(states, cnt, plan.start_step))
+	if (plan_order(states, cnt, &limits, &plan) < 0 || !in_step(states, cnt, step_ns, now_ns))
 		return OVERHEAD_NOTHING;
 	free(overhead->results);
 	overhead->results = calloc(cnt, sizeof(*overhead->results));

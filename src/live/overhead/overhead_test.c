@@ -455,7 +455,7 @@ static void test_a_slow_job_is_excused_until_averages_exclude_the_slices(void **
 	assert_int_equal(job.ended, 1);
 	for (; overhead_excuses(&job.overhead, job.states, WORKERS) && excused < 100; excused++)
 		tick(&job, true);
-	assert_int_equal(excused, (20 + 2 + 20) / 5 + 1); /* 5 steps a tick; 20: until all know */
+	assert_int_equal(excused, (20 + 2 + 40) / 5 + 1); /* 5 steps a tick; 40: until all know */
 	assert_int_equal(job.sent[OVERHEAD_WINDOW], 1);
 	overhead_done(&job.overhead);
 }
@@ -598,7 +598,7 @@ static void test_a_worker_that_never_reports_ends_a_measurement(void **state)
 		tick(&job, true);
 	assert_int_equal(job.ended, 1);
 	/* 16 slices of 0.3 s and the way there, four times. */
-	assert_in_range(job.now_ns - begin_ns, 19 * NSEC_PER_SEC, 30 * NSEC_PER_SEC);
+	assert_in_range(job.now_ns - begin_ns, 19 * NSEC_PER_SEC, 35 * NSEC_PER_SEC);
 	tick(&job, true);
 	assert_int_not_equal(job.order.kind, OVERHEAD_WINDOW); /* not again at once */
 	overhead_done(&job.overhead);
