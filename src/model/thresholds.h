@@ -915,6 +915,15 @@
  */
 #define FLOW_SLOWER 0.6
 
+/* FLOW_USED: share of the sender's communication | a slow path is used nearly always | least use of one */
+#define FLOW_USED 0.5
+
+/*
+ * FLOW_OWN: share of the time with data on the way | docs/method.md, 25 | where the receiver's lateness
+ * is more of it, the rate is unknown
+ */
+#define FLOW_OWN 0.25
+
 /* FLOW_LOSSY: share of the bytes | a busy switch drops less | sent again: worth a line */
 #define FLOW_LOSSY 0.01
 

@@ -86,6 +86,38 @@ static double before_of(const struct past *past, size_t w, const struct fp_flow 
 	return 0;
 }
 
+/* Per iteration; what nothing overlaps. */
+static double comm_ns(const struct job_worker *worker)
+{
+	return (double)worker->fp->class_ns[CLASS_COMM] / worker->iterations;
+}
+
+/* The least communication of a worker on the host, per iteration. */
+static double least_comm_ns(const struct job *job, uint32_t host)
+{
+	double least = INFINITY;
+
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		if (job->workers[w].host == host)
+			least = fmin(least, comm_ns(&job->workers[w]));
+	}
+	return least;
+}
+
+/*
+ * A receiver that comes late to a collective has data in its buffers meanwhile, whose last part is
+ * acknowledged up to 40 ms later than by one that reads: that time is not the path's.
+ */
+static void leave_out_lateness(const struct job *job, const struct job_worker *from,
+			       struct path *path)
+{
+	double late_ns = fmax(0, comm_ns(from) - least_comm_ns(job, path->to));
+	double busy_ns = fmax(0, path->busy_ns - late_ns);
+
+	path->rate = busy_ns < FLOW_OWN * path->busy_ns ? 0 : path->rate * path->busy_ns / busy_ns;
+	path->busy_ns = busy_ns;
+}
+
 static int add_worker(const struct job *job, const struct past *past, size_t w,
 		      const address_vec *addresses, struct paths *ret)
 {
@@ -106,7 +138,8 @@ static int add_worker(const struct job *job, const struct past *past, size_t w,
 			continue;
 		path.busy_ns = (double)(flow->busy_ns - flow->limited_ns) /
 			       MAX(flow->socket_cnt, 1u) / worker->iterations;
-		if (vec_push(&ret->list, path) < 0)
+		leave_out_lateness(job, worker, &path);
+		if (path.rate > 0 && vec_push(&ret->list, path) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -141,7 +174,9 @@ static double usual_rate(const struct paths *paths, double *scratch)
 
 static void judge(const struct job *job, struct path *path, double usual)
 {
-	if (path->rate > FLOW_SLOWER * usual)
+	/* What waits for a slow path communicates as long as the path is used. */
+	if (path->rate > FLOW_SLOWER * usual ||
+	    path->busy_ns < FLOW_USED * comm_ns(&job->workers[path->worker]))
 		return;
 	path->usual = usual;
 	path->lost_ns = fmin(path->busy_ns, job->iteration_ns) * (1 - path->rate / usual);
