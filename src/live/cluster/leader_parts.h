@@ -46,7 +46,7 @@ struct leader {
 	VEC(struct remote) remotes;
 	uint32_t last_slot;
 	VEC(struct asked) asked;
-	uint64_t last_asked, epoch;
+	uint64_t last_asked, epoch, sequence; /* the last: of Down */
 	struct wanted wanted;
 	struct collecting collecting;
 	int64_t now_ns, beat_ns; /* of the latest tick; of the next message */
