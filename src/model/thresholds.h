@@ -924,6 +924,12 @@
  */
 #define FLOW_OWN 0.25
 
+/*
+ * HOST_CROWDED_FRAC: share of the window with a task of the host that waits for a CPU | docs/method.md, 25 |
+ * from here on the host's part of communication waits, too: it shows no slow link
+ */
+#define HOST_CROWDED_FRAC 0.5
+
 /* FLOW_LOSSY: share of the bytes | a busy switch drops less | sent again: worth a line */
 #define FLOW_LOSSY 0.01
 
