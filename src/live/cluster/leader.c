@@ -329,6 +329,7 @@ struct leader *leader_close(struct leader *l)
 	vec_foreach(remote, &l->remotes)
 		remote_done(remote);
 	vec_done(&l->remotes);
+	idmap_done(&l->places);
 	vec_done(&l->asked);
 	free(l);
 	return NULL;

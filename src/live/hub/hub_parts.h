@@ -2,6 +2,7 @@
 /* The inside of the hub, shared by its files. */
 #pragma once
 
+#include "base/idmap.h"
 #include "base/vec.h"
 #include "detect/jobwatch.h"
 #include "live/ending/ending.h"
@@ -29,6 +30,7 @@ struct hub {
 	const struct run_options *options;
 	struct bus_sub *subs[6];
 	VEC(struct wire_state) workers; /* one that ended stays until its rank connects again */
+	struct idmap places;		/* of them, by their id */
 	VEC(struct wire_where) wheres;	/* of the latest hang, by worker */
 	VEC(uint64_t) askers;		/* clients of hostd that wait for a report */
 	int64_t asked_window_ns, asked_until_ns; /* a request that has not begun; until 0: none */

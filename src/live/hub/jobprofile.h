@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/idmap.h"
 #include "base/vec.h"
 #include "live/link/wire.h"
 #include "model/report.h"
@@ -40,6 +41,7 @@ struct profile {
 	uint64_t id;
 	struct report_trigger trigger;
 	VEC(struct answer) answers;
+	struct idmap places; /* of them, by worker */
 	int64_t deadline_ns;
 	int64_t length_ns;    /* expected */
 	bool begun, canceled; /* at least one worker; those that have not begun must not */
