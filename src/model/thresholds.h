@@ -176,6 +176,12 @@
 #define JOBWATCH_AGAIN_NS (4 * 3600 * NSEC_PER_SEC)
 
 /*
+ * SLOWDOWN_EXPLAINED: share of what iterations became longer by | half of the gain may be estimated away | of findings
+ * that explain less of a slowdown, none is its cause
+ */
+#define SLOWDOWN_EXPLAINED (1.0 / 3)
+
+/*
  * JOBWATCH_WORSE: times the iteration of the latest window | not recorded | a slow job that has
  * become as much slower is profiled again
  */
