@@ -479,6 +479,7 @@ struct hub *hub_close(struct hub *hub)
 		hub->subs[i] = bus_unsub(hub->bus, hub->subs[i]);
 	vec_done(&hub->workers);
 	idmap_done(&hub->places);
+	idmap_done(&hub->ranks);
 	idmap_done(&hub->profile.places);
 	vec_done(&hub->wheres);
 	vec_done(&hub->askers);

@@ -30,7 +30,7 @@ struct hub {
 	const struct run_options *options;
 	struct bus_sub *subs[6];
 	VEC(struct wire_state) workers; /* one that ended stays until its rank connects again */
-	struct idmap places;		/* of them, by their id */
+	struct idmap places, ranks;	/* of them, by their id and by their rank */
 	VEC(struct wire_where) wheres;	/* of the latest hang, by worker */
 	VEC(uint64_t) askers;		/* clients of hostd that wait for a report */
 	int64_t asked_window_ns, asked_until_ns; /* a request that has not begun; until 0: none */

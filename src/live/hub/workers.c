@@ -18,7 +18,20 @@ static struct wire_state *find_worker(const struct hub *hub, uint32_t worker)
 
 static int set_place(struct hub *hub, const struct wire_state *state)
 {
-	return idmap_set(&hub->places, state->worker, (uint32_t)(state - hub->workers.data));
+	uint32_t i = (uint32_t)(state - hub->workers.data);
+	int ret = idmap_set(&hub->places, state->worker, i);
+
+	return ret == 0 && state->rank >= 0 ? idmap_set(&hub->ranks, (uint64_t)state->rank, i)
+					    : ret;
+}
+
+/* Of a rank that one worker has; NULL: none, or the rank is unknown. */
+static struct wire_state *find_rank(const struct hub *hub, int32_t rank)
+{
+	uint32_t i = rank >= 0 ? idmap_get(&hub->ranks, (uint64_t)rank) : IDMAP_NONE;
+
+	return i < hub->workers.cnt && hub->workers.data[i].rank == rank ? &hub->workers.data[i]
+									 : NULL;
 }
 
 /* The greatest step of the present life; except: a worker that does not count, 0: all do. */
@@ -88,6 +101,10 @@ static void note_silent(struct hub *hub, const struct wire_state *state)
 /* The ended process that a restarted rank replaces. */
 static struct wire_state *find_predecessor(const struct hub *hub, int32_t rank)
 {
+	struct wire_state *known = find_rank(hub, rank);
+
+	if (rank >= 0 && !hub->twice_logged)
+		return known != NULL && known->phase == PHASE_GONE ? known : NULL;
 	vec_foreach(state, &hub->workers) {
 		if (state->rank == rank && state->phase == PHASE_GONE)
 			return state;
@@ -139,11 +156,12 @@ static void forget_ended(struct hub *hub, uint64_t step)
 static bool replace(struct hub *hub, const struct wire_state *state)
 {
 	struct wire_state *ended = find_predecessor(hub, state->rank);
-	uint64_t step = greatest_step(hub, 0);
 	unsigned restarts = hub->lives.restarts;
+	uint64_t step;
 
 	if (ended == NULL)
 		return false;
+	step = greatest_step(hub, 0);
 	if (!lives_note_successor(&hub->lives, ended, state->arrival, step)) {
 		*ended = *state;
 		return set_place(hub, ended) == 0;
@@ -159,18 +177,16 @@ static bool replace(struct hub *hub, const struct wire_state *state)
 /* Two jobs with one id, or two ranks with one number: what is found of them is wrong. */
 static void note_twice(struct hub *hub, const struct wire_state *state)
 {
-	if (hub->twice_logged || !wire_is_watched(state))
+	const struct wire_state *known = find_rank(hub, state->rank);
+
+	if (hub->twice_logged || !wire_is_watched(state) || known == NULL ||
+	    !wire_is_watched(known) || known->bye)
 		return;
-	vec_foreach(known, &hub->workers) {
-		if (known->rank != state->rank || !wire_is_watched(known) || known->bye)
-			continue;
-		hub->twice_logged = true;
-		log_line(LOG_WARNING,
-			 "event=rank-twice rank=%d processes=\"%u on %s, %u on %s\" "
-			 "remedy=\"give each job an id, and each process a rank, of its own\"",
-			 state->rank, known->pid, known->host, state->pid, state->host);
-		return;
-	}
+	hub->twice_logged = true;
+	log_line(LOG_WARNING,
+		 "event=rank-twice rank=%d processes=\"%u on %s, %u on %s\" "
+		 "remedy=\"give each job an id, and each process a rank, of its own\"",
+		 state->rank, known->pid, known->host, state->pid, state->host);
 }
 
 static void take_new(struct hub *hub, struct wire_state *state)
@@ -188,6 +204,7 @@ void hub_take_state(void *arg, const struct bus_message *message)
 {
 	struct hub *hub = arg;
 	struct wire_state heard, *state = &heard, *known;
+	bool learned;
 
 	if (message->len != sizeof(heard))
 		return;
@@ -203,8 +220,13 @@ void hub_take_state(void *arg, const struct bus_message *message)
 	}
 	if (state->phase == PHASE_SILENT && (known == NULL || known->phase != PHASE_SILENT))
 		note_silent(hub, state);
-	if (known != NULL)
-		*known = *state;
-	else
+	if (known == NULL) {
 		take_new(hub, state);
+		return;
+	}
+	learned = known->rank != state->rank;
+	*known = *state;
+	if (learned)
+		(void)!set_place(hub,
+				 known); /* no memory: its rank is found with its next process */
 }
