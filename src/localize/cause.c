@@ -529,7 +529,7 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 	if (is_gc(job, a) || (a->place_cnt > 0 && a->class == CLASS_HOST) ||
 	    explains(f->gc_ns, f->gc_peers_ns, a))
 		return CAUSE_GC;
-	if (is_starved(a, f))
+	if (is_starved(a, f) && !waits_for_others(job, a))
 		return CAUSE_CPU_STARVED;
 	if ((is_gil(a, f) && !waits_for_others(job, a)) || waits_for_gil(job, a))
 		return CAUSE_GIL;

@@ -272,6 +272,7 @@ static bool lacks_cpus(const struct draft *d)
 static void evidence_of_pressure(struct draft *d)
 {
 	double cpu = 0, io = 0, memory = 0;
+	enum awaited_by by;
 
 	for (size_t i = 0; i < d->a->worker_cnt; i++) {
 		const struct fp_host *h = &d->job->workers[d->a->workers[i]].fp->host_stats;
@@ -280,7 +281,9 @@ static void evidence_of_pressure(struct draft *d)
 		io = fmax(io, h->psi_io_frac);
 		memory = fmax(memory, h->psi_memory_frac);
 	}
-	if (d->cause == CAUSE_CPU_STARVED || lacks_cpus(d))
+	if (d->cause == CAUSE_CPU_STARVED || lacks_cpus(d) ||
+	    (cpu > HOST_CROWDED_FRAC && d->cause == CAUSE_SLOW_DATA && draft_awaits(d, &by) &&
+	     by == AWAITED_LOADER))
 		pressure_line(d, "CPU", cpu);
 	if (lacks_cpus(d))
 		EVIDENCE(d,

@@ -147,6 +147,13 @@ static void a_wait_for_the_loaders_children_names_their_function(void **state)
 			       ", whose worker processes are in train.py(3): decode"));
 	assert_null(strstr(report.findings[0].title, "system call"));
 	report_done(&report);
+	/* A thread that waits for them would not run, with whatever CPU; they may lack one. */
+	no_cpu();
+	job.workers[1].fp.host_stats.psi_cpu_frac = 0.9;
+	report = test_localize(&job, NULL);
+	assert_string_equal(report.findings[0].cause, "slow-data-loading");
+	report_done(&report);
+	assert_true(evidence_has("CPU pressure of the host: some task stalled for 90 %"));
 	test_job_done(&job);
 	test_play_late(&job, &test_crop, 1, 30); /* it does not wait for them */
 	job.workers[1].fp.host_stats.awaited = children;
