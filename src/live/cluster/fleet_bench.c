@@ -2,9 +2,10 @@
 /*
  * Leader and hub alone, for bench/fleet/run: one process plays all hosts of a job in memory.
  *
- *	fleet_bench HOSTS RANKS SECONDS
+ *	fleet_bench HOSTS RANKS SECONDS [unpack]
  *		each host says the states of its ranks once a second; then one profile, which all ranks
- *		miss. Prints CPU times as one JSON object.
+ *		miss. Prints CPU times as one JSON object. unpack: the messages are unpacked, and that is
+ *		all: what any receiver needs.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -31,6 +32,7 @@ static struct {
 	struct leader *leader;
 	uint32_t hosts, ranks;
 	uint64_t order, seconds;
+	bool unpack;	 /* nothing else */
 	uint64_t *items; /* by host: number of the next item */
 	int64_t now_ns;
 } f;
@@ -94,6 +96,7 @@ static void say(uint32_t host, uint64_t order)
 	static uint8_t bytes[RANKS_MAX * 1024];
 	char subject[BUS_SUBJECT_MAX], name[32];
 	Cluster__Up up;
+	size_t len;
 
 	cluster__up__init(&up);
 	(void)snprintf(name, sizeof(name), "gpu-%u", host);
@@ -132,7 +135,10 @@ static void say(uint32_t host, uint64_t order)
 	up.n_items = order != 0 ? f.ranks : 0;
 	if (cluster__up__get_packed_size(&up) > sizeof(bytes))
 		die("the message is too long");
-	if (bus_pub(f.net, subject, bytes, cluster__up__pack(&up, bytes)) < 0)
+	len = cluster__up__pack(&up, bytes);
+	if (f.unpack)
+		cluster__up__free_unpacked(cluster__up__unpack(NULL, len, bytes), NULL);
+	else if (bus_pub(f.net, subject, bytes, len) < 0)
 		die("the bus is full");
 	run_buses();
 }
@@ -165,16 +171,17 @@ int main(int argc, char **argv)
 	const struct wire_ask ask = { .client = 1, .window_ns = NSEC_PER_SEC, .kind = ASK_PROFILE };
 	char dir[] = "/tmp/fleet_bench.XXXXXX";
 	double begin_ms, join_ms, beat_ms, answer_ms;
-	uint64_t seconds = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
+	uint64_t seconds = argc >= 4 ? strtoul(argv[3], NULL, 10) : 0;
 
 	if (seconds == 0)
-		die("expected HOSTS RANKS SECONDS");
+		die("expected HOSTS RANKS SECONDS [unpack]");
+	f.unpack = argc > 4 && strcmp(argv[4], "unpack") == 0;
 	f.hosts = (uint32_t)strtoul(argv[1], NULL, 10);
 	f.ranks = (uint32_t)MIN(strtoul(argv[2], NULL, 10), RANKS_MAX);
 	f.now_ns = clock_mono_ns();
 	if (f.hosts == 0 || f.ranks == 0 || mkdtemp(dir) == NULL ||
 	    freopen("/dev/null", "w", stderr) == NULL)
-		die("expected HOSTS RANKS SECONDS");
+		die("expected HOSTS RANKS SECONDS [unpack]");
 	open_all(dir);
 	begin_ms = cpu_ms();
 	pass_second(0);
@@ -185,7 +192,7 @@ int main(int argc, char **argv)
 	beat_ms = (cpu_ms() - begin_ms) / (double)seconds;
 	if (bus_pub(f.local, SUBJECT_ASK, &ask, sizeof(ask)) < 0)
 		die("the bus is full");
-	while (f.order == 0)
+	while (f.order == 0 && !f.unpack)
 		pass_second(0);
 	begin_ms = cpu_ms();
 	pass_second(f.order);
