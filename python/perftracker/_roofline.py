@@ -30,6 +30,8 @@ WARM_ITERATIONS = 5  # more than these and those that fill the store of batches
 SKIP_LEAST = 3
 PREFETCHED_MOST = 256
 DATASETS_MAX = 64
+STREAK_LEAST = 2
+TURNS_MOST = 2
 IDLE_WAIT_S = 20.0
 IDLE_LOOK_S = 0.005
 
@@ -67,12 +69,13 @@ class Plan(NamedTuple):
 class _Dataset:
     """What a loader reads, and when the loop asked for its batch before."""
 
-    __slots__ = ("dataset", "steps", "index")
+    __slots__ = ("dataset", "steps", "index", "streak")
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset  # kept, so that its id is its own
         self.steps = -1  # backward passes until then; -1: no batch yet
         self.index = 0
+        self.streak = 0  # batches in a row with a backward pass in front of each
 
 
 class _Iterator:
@@ -106,7 +109,8 @@ class Experiment:
         self.plan = plan
         self.folder = folder
         self.synchronize = synchronize
-        self.active = True
+        self.active = True  # the loader is looked at
+        self.over = False  # ... until passes with repeated batches have their length
         self.fd = -1
         self.steps = 0  # backward passes and steps of optimizers
         self.thread = 0  # that made them
@@ -147,7 +151,7 @@ class Experiment:
     # Marks
 
     def stepped(self, _: Any) -> None:
-        if not self.active:
+        if self.over:
             return
         if self.steps == 0:
             self._silently(self._open_unless_open)
@@ -178,26 +182,39 @@ class Experiment:
 
     def next(self, loader_iter: Any, original: Callable[[Any], Any]) -> Any:
         """In place of the iterator's __next__."""
+        if self.over:
+            self._count(loader_iter)
+            return original(loader_iter)
         given = self._silently(self.turn, loader_iter)
         if given is not None:
             return given[0]
         begin_ns = time.perf_counter_ns()
         batch = original(loader_iter)
-        if self.active:
+        if not self.over:
             self._silently(self.took, loader_iter, batch, time.perf_counter_ns() - begin_ns)
         return batch
+
+    def _count(self, loader_iter: Any) -> None:
+        """Ends a pass after its length, also if some of its own batches are left."""
+        state = self.iterators.get(loader_iter)
+        if state is None:
+            return
+        if state.is_complete():
+            raise StopIteration
+        state.given += 1
 
     def turn(self, loader_iter: Any) -> Optional[List[Any]]:
         """The loop asks for a batch: a list with one to repeat, or None for the loader's own."""
         own_ns = time.perf_counter_ns()
-        if not self._is_training(loader_iter):
-            return None
         state = self.iterators.get(loader_iter)
         if state is None:
             state = self.iterators[loader_iter] = _Iterator(loader_iter)
+        is_training = self._is_training(loader_iter, state)
         if state.is_complete():
             raise StopIteration
         state.given += 1
+        if not is_training:
+            return None
         if not self.trained:
             return None  # fetched ahead, or an evaluation of the same data
         if self.thread != threading.get_ident():
@@ -230,7 +247,7 @@ class Experiment:
             self._keep(batch)
         self.own_ns += time.perf_counter_ns() - own_ns
 
-    def _is_training(self, loader_iter: Any) -> bool:
+    def _is_training(self, loader_iter: Any, state: _Iterator) -> bool:
         """Whether backward passes lie between the batches of this loader; sets self.trained."""
         dataset = loader_iter._dataset
         seen = self.datasets.get(id(dataset))
@@ -239,29 +256,29 @@ class Experiment:
                 raise RefusalError("more than %d datasets are read" % DATASETS_MAX)
             seen = self.datasets[id(dataset)] = _Dataset(dataset)
         self.trained = 0 <= seen.steps < self.steps
-        interleaved = self.index > seen.index
+        seen.streak = seen.streak + 1 if self.trained else 0
+        passed = self.index - seen.index  # iterations of the training's loader meanwhile
         seen.steps, seen.index = self.steps, self.index
         if dataset is self.loader:
             return True
-        if not self.trained:
-            return False
-        if self.loader is not None and interleaved:
+        if seen.streak < STREAK_LEAST:
+            return False  # an evaluation: its first batch may follow a backward pass
+        if self.loader is not None and 0 < passed <= TURNS_MOST:
             raise RefusalError("two DataLoaders feed the training; only one can be repeated")
+        if self.loader is not None and passed > 0:
+            return False  # a single batch of another loader once in a while
         if self.loader is not None and self.index > self.plan.warm:
             raise RefusalError("the training goes on with another dataset than it began with")
         if self.loader is None:
-            self._begin(loader_iter)
+            self._begin(loader_iter, state)
         self.loader = dataset
         return True
 
-    def _begin(self, loader_iter: Any) -> None:
-        prefetched = _prefetched(loader_iter)
-        state = self.iterators[loader_iter] = _Iterator(loader_iter)
-        state.given = 1  # before it was known as the training's; more if it was fetched ahead
-        self.plan = self.plan._replace(skip=max(SKIP_LEAST, prefetched))
+    def _begin(self, loader_iter: Any, state: _Iterator) -> None:
+        self.plan = self.plan._replace(skip=max(SKIP_LEAST, state.prefetched))
         length = -1 if state.length is None else state.length
         workers = getattr(loader_iter, "_num_workers", 0) or 0
-        self.say("loader", workers, prefetched, length)
+        self.say("loader", workers, state.prefetched, length)
         self.say("plan", self.plan.warm, self.plan.skip, self.plan.block, self.plan.pairs)
 
     def _keep(self, batch: Any) -> None:
@@ -330,7 +347,11 @@ class Experiment:
         self.begin_ns = 0
 
     def _end(self) -> None:
-        self.active = False
+        self.over = True
+        for loader_iter, state in list(self.iterators.items()):
+            if state.repeated == 0:
+                del self.iterators[loader_iter]
+        self.active = len(self.iterators) > 0
         self.kept = []
         self.datasets.clear()
         self.watched = self.latest = self.loader = None
@@ -356,7 +377,10 @@ class Experiment:
         """In place of DataLoader.__iter__: its children's start counts as loading."""
         begin_ns = time.perf_counter_ns()
         made = original(loader)
-        if self.active:
+        if self.over:
+            self.iterators.pop(made, None)
+            self.active = len(self.iterators) > 0
+        else:
             self._silently(self._iterated, loader, made, time.perf_counter_ns() - begin_ns)
         return made
 
@@ -415,7 +439,7 @@ def attach() -> None:
     try:
         plan = _parse_plan(os.environ.get(PLAN_VARIABLE, ""))
         _experiment = Experiment(plan, folder, _synchronize)
-        _wrap(_experiment)
+        _wrap()
         os.register_at_fork(after_in_child=_forked_child)
     except Exception as error:
         _signals.pass_on(error)
@@ -426,17 +450,21 @@ def _nothing(*_: Any) -> None:
     pass
 
 
-def _wrap(experiment: Experiment) -> None:
+def _stepped(mark: Any) -> None:
+    experiment = _experiment
+    if experiment is not None:
+        experiment.stepped(mark)
+
+
+def _wrap() -> None:
     global _original_next
     from torch.utils.data import DataLoader, dataloader
 
     from perftracker import _torch
 
-    marks: Dict[str, Callable[..., None]] = dict.fromkeys(_torch.Hooks.__slots__, _nothing)
-    marks["step_begins"] = marks["backward_begins"] = experiment.stepped
-    marks["scaler_begins"] = experiment.stepped
-    names = [name for name in _torch.Hooks.__slots__ if not name.endswith("_started")]
-    _torch.wrap(_torch.Hooks(_nothing, _nothing, *[marks[name] for name in names]))
+    hooks = _torch.Hooks(_nothing, _nothing, *[_nothing] * 7)
+    hooks.step_begins = hooks.backward_begins = hooks.scaler_begins = _stepped
+    _torch.wrap(hooks)
     cls = dataloader._BaseDataLoaderIter
     _original_next = cls.__next__
     cls.__next__ = _next_of(_original_next)  # type: ignore[method-assign]
