@@ -283,8 +283,8 @@ const struct command cmd_flame = {
 	.about =
 		"Shows where kernels come from: the Python functions and operators that were open when "
 		"a kernel was launched, as a flame graph whose widths are device time, of one rank "
-		"or of all ranks merged. Frames that only some ranks have are red, and their tip "
-		"names the ranks.\n"
+		"or of all ranks merged. Frames that only some ranks have, or one rank much more "
+		"than the others, are red, and their tip names the ranks.\n"
 		"TRACE is a trace of torch.profiler, one file per rank; Python functions are in it "
 		"with with_stack=True. An SQLite export of Nsight Systems and the recorders that "
 		"`perftracker run --keep-traces` keeps in OUT_DIR/traces are read, too.\n",

@@ -85,6 +85,23 @@ uint32_t flametree_child(struct flametree *tree, uint32_t parent, uint32_t label
 void flametree_weigh(struct flametree *tree, uint32_t node, double weight)
 {
 	tree->nodes.data[node].self += weight;
+	tree->nodes.data[node].now += weight;
+}
+
+void flametree_end_member(struct flametree *tree, uint32_t member)
+{
+	/* Parents are before children, so sums go up in one pass from the end. */
+	for (size_t i = tree->nodes.cnt; i-- > 0;) {
+		struct flametree_node *node = &tree->nodes.data[i];
+
+		if (node->now > node->most) {
+			node->most = node->now;
+			node->most_member = member;
+		}
+		if (i > 0)
+			tree->nodes.data[node->parent].now += node->now;
+		node->now = 0;
+	}
 }
 
 /* A node to be put in front of its siblings. */

@@ -27,7 +27,10 @@ struct flametree_node {
 	uint32_t depth;			    /* 0: the root */
 	uint8_t kind;			    /* enum flametree_kind */
 	double self, total;		    /* weight; total is set by flametree_finish() */
-	VEC(uint32_t) members;		    /* ascending, if added so */
+	double now;			    /* own weight since flametree_end_member() */
+	double most;			    /* the total of the member that has the most */
+	uint32_t most_member;
+	VEC(uint32_t) members; /* ascending, if added so */
 };
 
 struct flametree {
@@ -55,6 +58,9 @@ _must_check_ uint32_t flametree_label(struct flametree *tree, const char *text);
 
 /* Adds to a node's own weight. */
 void flametree_weigh(struct flametree *tree, uint32_t node, double weight);
+
+/* Ends the stacks of one member, and finds where it has the most of all. */
+void flametree_end_member(struct flametree *tree, uint32_t member);
 
 /* Sums up, and orders siblings: by weight, then label. Returns 0 or -ENOMEM. */
 _must_check_ int flametree_finish(struct flametree *tree);

@@ -43,14 +43,21 @@ static void flametree_merges_equal_stacks_and_sums_their_weight(void **state)
 	c = add(&tree, "main a c", 5, 1);
 	assert_int_equal(add(&tree, "main a b", 4, 1), b);
 	main_node = add(&tree, "main", 1, 1);
+	flametree_end_member(&tree, 1);
+	(void)add(&tree, "main a c", 7, 2);
+	flametree_end_member(&tree, 2);
 	assert_int_equal(flametree_finish(&tree), 0);
 	assert_int_equal(tree.nodes.cnt, 5);
-	assert_float_equal(tree.nodes.data[FLAMETREE_ROOT].total, 13, 0);
-	assert_float_equal(tree.nodes.data[main_node].total, 13, 0);
+	assert_float_equal(tree.nodes.data[FLAMETREE_ROOT].total, 20, 0);
+	assert_float_equal(tree.nodes.data[main_node].total, 20, 0);
 	assert_float_equal(tree.nodes.data[b].total, 7, 0);
 	assert_int_equal(tree.nodes.data[b].members.cnt, 2);
-	assert_int_equal(tree.nodes.data[c].members.cnt, 1);
+	assert_int_equal(tree.nodes.data[c].members.cnt, 2);
 	assert_int_equal(tree.nodes.data[c].members.data[0], 1);
+	assert_float_equal(tree.nodes.data[c].most, 7, 0);
+	assert_int_equal(tree.nodes.data[c].most_member, 2);
+	assert_float_equal(tree.nodes.data[main_node].most, 13, 0);
+	assert_int_equal(tree.nodes.data[main_node].most_member, 1);
 	flametree_done(&tree);
 }
 

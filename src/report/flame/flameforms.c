@@ -14,6 +14,8 @@
 #include <stdlib.h>
 
 #define NS_PER_MS 1e6
+#define OUT_FACTOR 2   /* a rank stands out with more than this many times the others' mean */
+#define OUT_FRAC 0.02  /* ... and this share of the whole of a rank more than it */
 #define DEPTH_MAX 1024 /* of a folded line; the callers of what is deeper are left out */
 
 /* --- ranks of a node --- */
@@ -148,8 +150,25 @@ int flameforms_speedscope(const struct flameforms *f, struct str *out)
 
 /* --- pictures --- */
 
+/* What the ranks without the one that has the most have of a node on average. */
+static double others_mean(const struct flameforms *f, const struct flametree_node *node)
+{
+	return f->rank_cnt > 1 ? (node->total - node->most) / (double)(f->rank_cnt - 1) : 0;
+}
+
+/* Whether one rank has much more of it than the others, and of the whole. */
+static bool stands_out(const struct flameforms *f, const struct flametree_node *node)
+{
+	const double whole = f->tree->nodes.data[FLAMETREE_ROOT].total;
+
+	return f->rank_cnt > 1 && node->most > OUT_FACTOR * others_mean(f, node) &&
+	       node->most - others_mean(f, node) > OUT_FRAC * whole / (double)f->rank_cnt;
+}
+
 static const char *class_of(const struct flameforms *f, const struct flametree_node *node)
 {
+	if (stands_out(f, node))
+		return "heat h6";
 	if (node->members.cnt < f->rank_cnt)
 		return "heat h2";
 	switch ((enum flametree_kind)node->kind) {
@@ -180,7 +199,17 @@ static void append_tip(struct str *tip, const struct flameforms *f, uint32_t at)
 	if (f->rank_cnt > 1) {
 		str_append(tip, ", ");
 		flameforms_append_ranks(tip, f, node);
+		str_printf(tip, ", most on rank %d: ", f->ranks[node->most_member]);
+		phrase_ms(tip, node->most / NS_PER_MS);
+		str_append(tip, ", mean of the others ");
+		phrase_ms(tip, others_mean(f, node) / NS_PER_MS);
 	}
+}
+
+static bool is_dark(const struct flameforms *f, const struct flametree_node *node)
+{
+	return stands_out(f, node) ||
+	       (node->kind == FLAMETREE_DEVICE && node->members.cnt >= f->rank_cnt);
 }
 
 struct boxes {
@@ -226,7 +255,7 @@ static int make_boxes(const struct flameforms *f, struct boxes *boxes)
 			.label = flametree_text(f->tree, at),
 			.tip = str_borrow(tip),
 			.class = class_of(f, node),
-			.on = node->kind == FLAMETREE_DEVICE && node->members.cnt >= f->rank_cnt,
+			.on = is_dark(f, node),
 		};
 		if (str_error(tip) < 0)
 			return -ENOMEM;
@@ -287,8 +316,10 @@ static void append_legend(const struct flameforms *f, struct str *out)
 	str_append(out, f->what);
 	str_append(out, "; callers are above what they call. ");
 	if (f->rank_cnt > 1)
-		str_append(out, "Red: not all ranks have the frame; the tip of a box has the ranks "
-				"that do and, behind the bar, those that do not. ");
+		str_append(out,
+			   "Pale red: not all ranks have the frame; the tip has the ranks that do "
+			   "and, behind the bar, those that do not. Red: one rank has more than "
+			   "twice the mean of the others. ");
 	str_append(out, "Click or Enter: zoom; Escape: back; arrows: move; /: search.</p>\n");
 }
 

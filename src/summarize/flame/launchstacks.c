@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ROUNDING_NS 2000 /* two ends of whole microseconds */
+
 typedef VEC(uint32_t) open_vec; /* indexes of events, the innermost last */
 
 struct pass {
@@ -194,6 +196,27 @@ static uint32_t node_of(struct pass *p, uint32_t idx)
 	return node;
 }
 
+/*
+ * Whether a frame that began before is a caller of the next one. Times of old traces are whole
+ * microseconds, so that what follows may begin before the end; ranges of NVTX and steps of the
+ * profiler cross functions. Callees of Python functions are known by their ids. A call of the
+ * runtime calls nothing but others.
+ */
+static bool encloses(const struct pass *p, uint32_t caller_idx, const struct event *event)
+{
+	const struct event *caller = &p->trace->events[caller_idx];
+	const int64_t left_ns = event_end_ns(caller) - event->start_ns;
+	const int64_t out_ns = event_end_ns(event) - event_end_ns(caller);
+
+	if (left_ns <= 0)
+		return false;
+	if (event->kind == KIND_PYTHON && event->parent == caller_idx)
+		return true;
+	if (out_ns > ROUNDING_NS || (out_ns > 0 && left_ns <= ROUNDING_NS))
+		return false;
+	return caller->kind != KIND_RUNTIME || (event->kind == KIND_RUNTIME && out_ns <= 0);
+}
+
 /* Puts a frame on its thread's stack, and takes its time from the one that encloses it. */
 static int open_frame(struct pass *p, uint32_t idx)
 {
@@ -201,8 +224,7 @@ static int open_frame(struct pass *p, uint32_t idx)
 	open_vec *open = &p->open[event->lane];
 	uint32_t top = EVENT_NONE;
 
-	while (open->cnt > 0 &&
-	       event_end_ns(&p->trace->events[open->data[open->cnt - 1]]) <= event->start_ns)
+	while (open->cnt > 0 && !encloses(p, open->data[open->cnt - 1], event))
 		open->cnt--;
 	if (open->cnt > 0)
 		top = open->data[open->cnt - 1];
@@ -357,8 +379,10 @@ int launchstacks_add(const struct trace *trace, enum launch_weight weight, uint3
 		error = open_frames(&p);
 	if (error == 0)
 		error = weigh_all(&p);
-	if (error == 0)
+	if (error == 0) {
+		flametree_end_member(tree, member);
 		*ret = p.found;
+	}
 	pass_done(&p);
 	return error;
 }

@@ -79,14 +79,32 @@ static void launchstacks_gives_host_time_to_the_innermost_function(void **state)
 	(void)state;
 	start();
 	thread = trace_lane(&trace, LANE_THREAD, 1, 1);
-	(void)trace_event(&trace, KIND_PYTHON, thread, "a.py(1): f", 0, 100);
-	(void)trace_event(&trace, KIND_PYTHON, thread, "a.py(9): g", 20, 30);
-	(void)trace_event(&trace, KIND_OPERATOR, thread, "aten::add", 25, 5);
-	(void)trace_event(&trace, KIND_PYTHON, thread, "a.py(9): g", 60, 60); /* sticks out */
+	(void)trace_event(&trace, KIND_PYTHON, thread, "a.py(1): f", 0, 100000);
+	(void)trace_event(&trace, KIND_PYTHON, thread, "a.py(9): g", 20000, 30000);
+	(void)trace_event(&trace, KIND_OPERATOR, thread, "aten::add", 25000, 5000);
+	(void)trace_event(&trace, KIND_PYTHON, thread, "a.py(9): g", 60000, 60000);
+	trace.events[3].parent = 0; /* sticks out, but is called by f */
 	weigh(LAUNCH_HOST);
-	assert_float_equal(total_of("main thread;a.py(1): f;a.py(9): g;aten::add"), 5, 0);
-	assert_float_equal(total_of("main thread;a.py(1): f;a.py(9): g"), 90, 0);
-	assert_float_equal(total_of("main thread;a.py(1): f"), 30 + 90, 0);
+	assert_float_equal(total_of("main thread;a.py(1): f;a.py(9): g;aten::add"), 5000, 0);
+	assert_float_equal(total_of("main thread;a.py(1): f;a.py(9): g"), 90000, 0);
+	assert_float_equal(total_of("main thread;a.py(1): f"), 120000, 0);
+	finish();
+}
+
+static void launchstacks_takes_what_follows_within_rounding_for_no_callee(void **state)
+{
+	uint16_t thread;
+
+	(void)state;
+	start();
+	thread = trace_lane(&trace, LANE_THREAD, 1, 1);
+	(void)trace_event(&trace, KIND_OPERATOR, thread, "aten::a", 0, 10000);
+	(void)trace_event(&trace, KIND_OPERATOR, thread, "aten::b", 9000, 10000);
+	(void)trace_event(&trace, KIND_RUNTIME, thread, "cudaEventQuery", 30000, 50000);
+	(void)trace_event(&trace, KIND_OPERATOR, thread, "aten::c", 40000, 10000);
+	weigh(LAUNCH_HOST);
+	assert_float_equal(total_of("main thread;aten::b"), 10000, 0);
+	assert_float_equal(total_of("main thread;aten::c"), 10000, 0);
 	finish();
 }
 
@@ -194,6 +212,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(launchstacks_puts_a_kernel_below_what_was_open_at_its_launch),
 		cmocka_unit_test(launchstacks_gives_host_time_to_the_innermost_function),
+		cmocka_unit_test(launchstacks_takes_what_follows_within_rounding_for_no_callee),
 		cmocka_unit_test(launchstacks_hangs_frames_of_another_thread_below_their_caller),
 		cmocka_unit_test(launchstacks_of_waits_has_waits_alone),
 		cmocka_unit_test(launchstacks_knows_which_calls_wait),
