@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import bisect
 import collections
 import gzip
 import hashlib
@@ -126,26 +127,28 @@ class Small(unittest.TestCase):
 
 
 def second_computation(path: pathlib.Path) -> dict[tuple[str, str], float]:
-    """(innermost function of a Python file open at the launch, kernel) -> us, by containment alone."""
+    """(innermost function of a Python file at the launch, kernel) -> us, by containment alone."""
     events = json.loads(gzip.open(path).read(), strict=False)["traceEvents"]
     calls: dict[int, dict[str, Any]] = {}
-    frames: dict[Any, list[dict[str, Any]]] = collections.defaultdict(list)
+    frames: dict[Any, list[tuple[float, float, str]]] = collections.defaultdict(list)
     for e in events:
         if e.get("cat") in ("cuda_runtime", "cuda_driver"):
             calls[e["args"].get("correlation")] = e
         elif e.get("cat") == "python_function" and ".py(" in e["name"]:
-            frames[e["pid"], e["tid"]].append(e)
+            frames[e["pid"], e["tid"]].append((e["ts"], e["ts"] + e["dur"], e["name"]))
+    for lane in frames.values():
+        lane.sort()
     sums: dict[tuple[str, str], float] = collections.Counter()
     for e in events:
         if e.get("cat") not in ("kernel", "gpu_memcpy", "gpu_memset"):
             continue
-        call = calls.get(e["args"].get("correlation"))
-        around = [] if call is None else [
-            f for f in frames[call["pid"], call["tid"]]
-            if f["ts"] <= call["ts"] and call["ts"] + call["dur"] <= f["ts"] + f["dur"]
-        ]  # fmt: skip
-        name = min(around, key=lambda f: f["dur"])["name"] if around else ""
-        sums[name, e["name"]] += e["dur"]
+        call = calls.get(e["args"].get("correlation"), {"ts": -1, "dur": 0, "pid": 0, "tid": 0})
+        lane = frames[call["pid"], call["tid"]]
+        # Functions are nested, so the innermost one is the last that began and has not ended.
+        at = bisect.bisect_right(lane, (call["ts"], float("inf"), "")) - 1
+        while at >= 0 and lane[at][1] < call["ts"] + call["dur"]:
+            at -= 1
+        sums[lane[at][2] if at >= 0 else "", e["name"]] += e["dur"]
     return sums
 
 

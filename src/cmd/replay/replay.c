@@ -10,6 +10,7 @@
 #include "read/reader.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +30,8 @@ static const struct option_row rows[] = {
 	  FIELD(rank),
 	  .low = 0,
 	  .high = 10000000,
-	  .help = "which rank, if there are several traces" },
+	  .help = "which rank, if there are several traces",
+	  .preset = "with a report, the rank that it accuses first" },
 	{ .name = "output",
 	  .letter = 'o',
 	  .argument = "FILE",
@@ -45,12 +47,8 @@ static const struct option_row rows[] = {
 /* What a file that has no shapes is told. */
 static int refuse_others(const char *path, struct err *err)
 {
-	const size_t len = strlen(path);
 	const struct reader *reader = reader_of(path);
 
-	if (len > 11 && strcmp(path + len - 11, "report.json") == 0)
-		return err_set(err, EINVAL,
-			       "%s: a report has no shapes of operators: " HOW_TO_RECORD, path);
 	if (reader->content == CONTENT_FINGERPRINT)
 		return err_set(err, EINVAL,
 			       "%s: a fingerprint has no shapes of operators: " HOW_TO_RECORD,
@@ -66,6 +64,18 @@ static int refuse_others(const char *path, struct err *err)
 	return 0;
 }
 
+/* "DIR/3-1.json": the hook names traces by rank and window. -1: another name. */
+static int rank_of_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	int rank, window, len = 0;
+
+	if (sscanf(slash != NULL ? slash + 1 : path, "%9d-%9d.json%n", &rank, &window, &len) == 2 &&
+	    len > 0 && rank >= 0)
+		return rank;
+	return ranknames_of_file(path);
+}
+
 static int read_shapes(const char *path, struct opshapes *ret, struct err *err)
 {
 	struct input *input;
@@ -79,7 +89,7 @@ static int read_shapes(const char *path, struct opshapes *ret, struct err *err)
 	error = opshapes_read(path, input, ret, err);
 	(void)input_free(input);
 	if (error == 0 && ret->rank < 0)
-		ret->rank = ranknames_of_file(path);
+		ret->rank = rank_of_name(path);
 	return error;
 }
 
@@ -92,7 +102,7 @@ static int rank_of(const char *path)
 	if (reader_read_head(path, &head) == 0)
 		rank = head.meta.rank;
 	trace_done(&head);
-	return rank >= 0 ? rank : ranknames_of_file(path);
+	return rank >= 0 ? rank : rank_of_name(path);
 }
 
 /* The trace to use; NULL with a line in err. */
@@ -101,12 +111,13 @@ static const char *choose(const struct replay_args *args, const path_list *paths
 	if (paths->cnt == 1 && args->rank < 0)
 		return paths->data[0];
 	if (args->rank < 0) {
-		(void)err_set(err, EINVAL, "%zu files: choose one by --rank", paths->cnt);
+		(void)err_set(err, EINVAL, "%zu files: choose one by --rank, or give one file",
+			      paths->cnt);
 		return NULL;
 	}
-	vec_foreach(path, paths) {
-		if (rank_of(*path) == args->rank)
-			return *path;
+	for (size_t i = paths->cnt; i-- > 0;) { /* the latest window of a rank is its last file */
+		if (rank_of(paths->data[i]) == args->rank)
+			return paths->data[i];
 	}
 	(void)err_set(err, ENOENT, "none of %zu file%s is a trace of rank %lld", paths->cnt,
 		      plural((double)paths->cnt), (long long)args->rank);
@@ -166,22 +177,77 @@ static void print_notes(const struct opshapes *shapes)
 			      shapes->dropped);
 }
 
-static int run(const struct replay_args *args, char **words, int cnt)
+/* The rank that a report accuses first; -1: none. */
+static int accused_rank(const char *report)
 {
-	char resolved[PATH_MAX], *folder = resolved;
+	json_t *root = json_load_file(report, 0, NULL);
+	const json_t *first = json_array_get(json_object_get(root, "findings"), 0);
+	const char *text = json_string_value(json_object_get(first, "ranks"));
+	rankset_vec ranks = { 0 };
+	struct err err = { "" };
+	int rank = -1;
+
+	if (text != NULL && rankset_parse(text, &ranks, &err) == 0 && ranks.cnt > 0)
+		rank = ranks.data[0];
+	vec_done(&ranks);
+	json_decref(root);
+	return rank;
+}
+
+/* What a word names, where that is a run's folder or its report: the folder of its traces. */
+struct place {
+	char traces[PATH_MAX], report[PATH_MAX];
+	const char *word; /* what to read */
+};
+
+static void find_place(const char *word, struct place *ret)
+{
+	const char *slash = strrchr(word, '/');
+	const char *name = slash != NULL ? slash + 1 : word;
+	const bool is_report = strcmp(name, "report.json") == 0;
+	const int folder_len = !is_report ? (int)strlen(word) : (int)(name - word);
+	struct stat about;
+
+	ret->word = word;
+	(void)snprintf(ret->traces, PATH_MAX, "%.*s%straces", MIN(folder_len, 4000), word,
+		       is_report || folder_len == 0 ? "" : "/");
+	(void)snprintf(ret->report, PATH_MAX, "%.*s%sreport.json", MIN(folder_len, 4000), word,
+		       is_report || folder_len == 0 ? "" : "/");
+	if (!is_report && !runfolder_is(word))
+		ret->report[0] = '\0';
+	else if (stat(ret->traces, &about) == 0 && S_ISDIR(about.st_mode))
+		ret->word = ret->traces;
+}
+
+/* Returns 0, or -errno with a line in err; path_list_done() in either case. */
+static int find_traces(struct replay_args *args, char **words, int cnt, path_list *ret,
+		       struct err *err)
+{
+	char resolved[PATH_MAX], *word;
+	struct place place = { .word = NULL };
+
+	if (cnt != 1)
+		return inputs_expand(words, (size_t)cnt, ret, err);
+	find_place(runfolder_resolve(words[0], resolved), &place);
+	if (place.report[0] != '\0' && place.word != place.traces)
+		return err_set(err, ENOENT,
+			       "%s: expected traces in %s: reports and fingerprints have no shapes "
+			       "of operators; " HOW_TO_RECORD,
+			       words[0], place.traces);
+	word = (char *)(uintptr_t)place.word;
+	if (args->rank < 0 && place.report[0] != '\0')
+		args->rank = accused_rank(place.report);
+	return inputs_expand(&word, 1, ret, err);
+}
+
+static int run(struct replay_args *args, char **words, int cnt)
+{
 	path_list paths = { 0 };
 	struct opshapes shapes = { .rank = -1 };
 	struct err err = { "" };
 	const char *path = NULL;
-	int error = 0;
+	int error = find_traces(args, words, cnt, &paths, &err);
 
-	if (cnt == 1 && runfolder_resolve(words[0], resolved) == resolved)
-		words = &folder;
-	/* A report is no input of other commands. */
-	if (cnt == 1 && strstr(words[0], "report.json") != NULL)
-		error = refuse_others(words[0], &err);
-	if (error == 0)
-		error = inputs_expand(words, (size_t)cnt, &paths, &err);
 	if (error == 0) {
 		path = choose(args, &paths, &err);
 		error = path != NULL ? read_shapes(path, &shapes, &err) : -EINVAL;
@@ -210,15 +276,15 @@ static int replay_main(const struct command *command, int argc, char **argv)
 const struct command cmd_replay = {
 	.name = "replay",
 	.summary = "write a script that runs a rank's matrix multiplications again",
-	.usage = "[OPTION]... TRACE|FOLDER\n",
+	.usage = "[OPTION]... TRACE|FOLDER|OUT_DIR|OUT_DIR/report.json\n",
 	.about =
 		"Writes a small PyTorch script that runs the matrix multiplications and collectives of "
 		"a rank with their shapes, strides and types, and compares time and FLOP/s with what "
 		"was recorded: the way to prove a slow card. Run it on the suspected device and on a "
 		"healthy one.\n"
 		"TRACE is a trace of torch.profiler with record_shapes=True. `perftracker run --source "
-		"torch --keep-traces` keeps such traces in OUT_DIR/traces; flight recorders, "
-		"fingerprints and reports have no shapes.\n"
+		"torch --keep-traces` keeps such traces in OUT_DIR/traces, where they are found; flight "
+		"recorders, fingerprints and reports themselves have no shapes.\n"
 		"The script takes --device cpu or cuda, --repeat and --json. Multiplications are "
 		"compared by their median. Collectives need as many ranks as their group had, by "
 		"torchrun, and are compared by their shortest recorded execution, because a recorded "
