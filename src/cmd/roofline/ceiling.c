@@ -197,6 +197,8 @@ static void judge(struct ceiling *c, double *differences)
 		c->verdict = CEILING_COST;
 	else if (c->high_ns < 0)
 		c->verdict = CEILING_SLOWER;
+	else if (c->high_ns > CEILING_NONE_FRAC_MAX * c->real_ns)
+		c->verdict = CEILING_UNCLEAR;
 	else
 		c->verdict = CEILING_NONE;
 	if (c->size_ratio < 0 || (c->size_ratio < 1 + CEILING_SIZE_FRAC_MAX &&

@@ -12,11 +12,13 @@
 #include "cmd/roofline/rooflog.h"
 
 #define CEILING_PAIRS_MIN 6	   /* with fewer, no interval has 95 % */
+#define CEILING_NONE_FRAC_MAX 0.05 /* of an iteration: a larger cost may not be denied */
 #define CEILING_SIZE_FRAC_MAX 0.02 /* repeated batches may be this much larger or smaller */
 
 enum ceiling_verdict {
 	CEILING_COST,	 /* the interval is above zero */
-	CEILING_NONE,	 /* the interval has zero */
+	CEILING_NONE,	 /* the interval has zero, and nothing above CEILING_NONE_FRAC_MAX */
+	CEILING_UNCLEAR, /* the interval has zero, and more: the noise is too large */
 	CEILING_SLOWER,	 /* repeated batches were slower, which loading does not explain */
 	CEILING_REFUSED, /* why says it */
 };

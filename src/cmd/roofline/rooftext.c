@@ -12,6 +12,7 @@
 
 static const char *const ceiling_words[] = { [CEILING_COST] = "cost",
 					     [CEILING_NONE] = "no_measurable_cost",
+					     [CEILING_UNCLEAR] = "unclear",
 					     [CEILING_SLOWER] = "repeated_slower",
 					     [CEILING_REFUSED] = "refused" };
 
@@ -35,6 +36,14 @@ static void append_headline(struct str *out, const struct ceiling *c)
 		str_append(out, ", without it ");
 		phrase_ms(out, (c->real_ns - c->cost_ns) / 1e6);
 		str_append(out, ".\n");
+		return;
+	}
+	if (c->verdict == CEILING_UNCLEAR) {
+		str_printf(
+			out,
+			"Data loading costs 0 to %.0f %% of an iteration: the noise is too large to "
+			"say more; give more --iterations, or a quieter machine.\n",
+			MIN(pct_of(c, c->high_ns), 100));
 		return;
 	}
 	str_append(out,
