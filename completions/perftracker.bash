@@ -20,6 +20,9 @@ _perftracker_options() {
 	simulate) echo '--scenario --output --workers --seed --strength --level --iterations --onset --tensor --pipeline --expert --host-workers --skew --counters --list --format --help' ;;
 	dump) echo '--format --top --collectives --help' ;;
 	doctor) echo '--python --format --verbose --exit-code --root --help' ;;
+	flame) echo '--weight --ranks --format --output --help' ;;
+	replay) echo '--rank --output --help' ;;
+	roofline) echo '--iterations --block --keep --memory --stop --format --output --report-to --help' ;;
 	gpu-sampler) echo '--cupti --window --help' ;;
 	hostd) echo '--config --set --check-config --log-format --color --help' ;;
 	hub) echo '--config --set --check-config --log-format --color --help' ;;
@@ -154,6 +157,19 @@ _perftracker_value() {
 	'doctor --python') _perftracker_paths -f ;;
 	'doctor --format') _perftracker_words 'text json' ;;
 	'doctor --root') _perftracker_paths -d ;;
+	'flame --weight' | 'flame -w') _perftracker_words 'auto device host wait' ;;
+	'flame --ranks') ;;
+	'flame --format' | 'flame -f') _perftracker_words 'html folded speedscope svg' ;;
+	'flame --output' | 'flame -o') _perftracker_paths -f ;;
+	'replay --rank' | 'replay -r') ;;
+	'replay --output' | 'replay -o') _perftracker_paths -f ;;
+	'roofline --iterations' | 'roofline -n') ;;
+	'roofline --block') ;;
+	'roofline --keep') ;;
+	'roofline --memory') ;;
+	'roofline --format' | 'roofline -f') _perftracker_words 'text json' ;;
+	'roofline --output' | 'roofline -o') _perftracker_paths -f ;;
+	'roofline --report-to') _perftracker_words 'stderr stdout' ;;
 	'gpu-sampler --cupti') _perftracker_paths -f ;;
 	'hostd --config' | 'hostd -c') _perftracker_paths -f ;;
 	'hostd --set') ;;
@@ -172,7 +188,7 @@ _perftracker() {
 	local command=${COMP_WORDS[1]}
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_perftracker_words 'run profile status stacks accept timeline jobs history report analyze diff summarize localize simulate dump doctor gpu-sampler hostd hub --help --version'
+		_perftracker_words 'run profile status stacks accept timeline jobs history report analyze diff summarize localize simulate dump doctor flame replay roofline gpu-sampler hostd hub --help --version'
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do

@@ -13,15 +13,16 @@ def attach() -> None:
 
         # Without a daemon of the job, hostd of a fleet may have one (perftracker/_fleet.py).
         hostd = os.environ.get("PERFTRACKER_HOSTD") or "/run/perftracker/hostd.sock"
-        if not os.environ.get("PERFTRACKER_SOCKET") and not os.path.exists(hostd):
+        asked = os.environ.get("PERFTRACKER_SOCKET") or os.environ.get("PERFTRACKER_ROOFLINE")
+        if not asked and not os.path.exists(hostd):
             return
         import sys
 
         if "perftracker" not in sys.modules:
             _load(os.path.join(os.path.dirname(os.path.abspath(__file__)), "perftracker"))
-        from perftracker import _hook
+        import perftracker
 
-        _hook.attach()
+        perftracker._attach()
     except Exception as error:  # not attached: the job runs without PerfTracker
         _pass_on(error)
 

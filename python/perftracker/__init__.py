@@ -11,6 +11,7 @@ PERFTRACKER_SOCKET is unset, and there is no hostd) every function here does not
 No exception of PerfTracker's reaches the caller.
 """
 
+import os
 from contextlib import AbstractContextManager
 from typing import Any, Dict
 
@@ -38,4 +39,14 @@ def status() -> Dict[str, Any]:
     return _hook.status()
 
 
-_hook.attach()
+def _attach() -> None:
+    """torch calls this at the end of its import, too."""
+    if os.environ.get("PERFTRACKER_ROOFLINE"):
+        from perftracker import _roofline
+
+        _roofline.attach()
+    else:
+        _hook.attach()
+
+
+_attach()

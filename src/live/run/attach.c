@@ -90,29 +90,42 @@ int attach_find(const char *program, char agent[static PATH_MAX], char package[s
 	return ret == 0 ? find_package(program, package, err) : ret;
 }
 
-int attach_environment(const char *program, const struct daemon_ready *ready, struct err *err)
+/* Puts package in front of PYTHONPATH. An empty one means none: a trailing colon would add the
+ * working directory. */
+static int set_path(const char *package, struct err *err)
 {
-	char agent[PATH_MAX], package[PATH_MAX];
 	_cleanup_free_ char *path = NULL;
 	const char *old = getenv("PYTHONPATH");
-	int ret = attach_find(program, agent, package, err);
 
-	if (ret < 0)
-		return ret;
-	/* An empty PYTHONPATH means none: a trailing colon would add the working directory. */
-	if (old != NULL && old[0] != '\0')
-		ret = asprintf(&path, "%s:%s", package, old);
-	else
-		ret = asprintf(&path, "%s", package);
-	if (ret < 0) {
+	if (asprintf(&path, "%s%s%s", package, old != NULL && old[0] != '\0' ? ":" : "",
+		     old != NULL ? old : "") < 0) {
 		path = NULL;
 		return err_set(err, ENOMEM, "out of memory");
 	}
-	if (setenv("PYTHONPATH", path, 1) != 0 || setenv(PT_ENV_AGENT, agent, 1) != 0 ||
-	    setenv(PT_ENV_DIR, ready->trace_dir, 1) != 0 ||
+	return setenv("PYTHONPATH", path, 1) != 0 ? err_set(err, ENOMEM, "out of memory") : 0;
+}
+
+int attach_environment(const char *program, const struct daemon_ready *ready, struct err *err)
+{
+	char agent[PATH_MAX], package[PATH_MAX];
+	int ret = attach_find(program, agent, package, err);
+
+	if (ret == 0)
+		ret = set_path(package, err);
+	if (ret < 0)
+		return ret;
+	if (setenv(PT_ENV_AGENT, agent, 1) != 0 || setenv(PT_ENV_DIR, ready->trace_dir, 1) != 0 ||
 	    setenv(PT_ENV_SOCKET, ready->socket, 1) != 0)
 		return err_set(err, ENOMEM, "out of memory");
 	return 0;
+}
+
+int attach_python(const char *program, struct err *err)
+{
+	char package[PATH_MAX];
+	int ret = find_package(program, package, err);
+
+	return ret == 0 ? set_path(package, err) : ret;
 }
 
 /* Finds the NCCL profiler plugin of the user's environment; false: none. */

@@ -36,6 +36,12 @@ _must_check_ int attach_environment(const char *program, const struct daemon_rea
 				    struct err *err);
 
 /*
+ * The package's directory alone in front of PYTHONPATH, for a command without a daemon. Returns 0,
+ * or -ENOENT or -ENOMEM with a line in err.
+ */
+_must_check_ int attach_python(const char *program, struct err *err);
+
+/*
  * After attach_environment(): makes NCCL and ROCm load the agent as their plugin and tool,
  * unless the user has others (host/process/ncclplugin.h). Only on request: its cost has not been
  * measured on a GPU (docs/gpu-measurements.md).

@@ -4,6 +4,7 @@
  * Callers are above what they call.
  */
 #include "base/text/clean.h"
+#include "report/flame/flamepicture.h"
 #include "report/html/chart.h"
 #include "report/html/markup.h"
 #include "report/phrase.h"
@@ -13,11 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WIDTH 1040.0
-#define ROW_HEIGHT 20.0
-#define CELL_WIDTH 6.7 /* of a letter */
 #define DEPTH_MAX 28u
-#define LEAST_WIDTH 1.5
 
 /* In which order nodes are placed: callers first, of siblings the longest first. */
 struct order {
@@ -28,39 +25,48 @@ struct order {
 
 struct flame {
 	const struct report_flame *of;
-	struct str *out;
-	double ms_width, iteration_ms; /* units per millisecond */
-	size_t deepest;
-	bool cut;
-	double *at; /* by node: where its next child begins */
+	double iteration_ms;
 	size_t *child_cnt, *only_child;
-	size_t *depth; /* by node; 0 for roots */
-	bool *joined;  /* drawn as a part of its caller */
+	bool *joined; /* drawn as a part of its caller */
 	struct order *order;
+	struct flamebox *boxes;
+	struct str *tips, *labels; /* by box */
+	uint32_t *box_of;	   /* by node */
+	size_t box_cnt;
+	bool cut;
 };
 
 static void flame_done(struct flame *f)
 {
-	free(f->at);
+	for (size_t i = 0; i < f->box_cnt; i++) {
+		str_done(&f->tips[i]);
+		str_done(&f->labels[i]);
+	}
 	free(f->child_cnt);
 	free(f->only_child);
-	free(f->depth);
 	free(f->joined);
 	free(f->order);
+	free(f->boxes);
+	free(f->tips);
+	free(f->labels);
+	free(f->box_of);
 }
 
 static int flame_init(struct flame *f)
 {
 	size_t cnt = f->of->node_cnt + 1;
 
-	f->at = calloc(cnt, sizeof(*f->at));
 	f->child_cnt = calloc(cnt, sizeof(*f->child_cnt));
 	f->only_child = calloc(cnt, sizeof(*f->only_child));
-	f->depth = calloc(cnt, sizeof(*f->depth));
 	f->joined = calloc(cnt, sizeof(*f->joined));
 	f->order = calloc(cnt, sizeof(*f->order));
-	return f->at == NULL || f->child_cnt == NULL || f->only_child == NULL || f->depth == NULL ||
-			       f->joined == NULL || f->order == NULL
+	f->boxes = calloc(cnt, sizeof(*f->boxes));
+	f->tips = calloc(cnt, sizeof(*f->tips));
+	f->labels = calloc(cnt, sizeof(*f->labels));
+	f->box_of = calloc(cnt, sizeof(*f->box_of));
+	return f->child_cnt == NULL || f->only_child == NULL || f->joined == NULL ||
+			       f->order == NULL || f->boxes == NULL || f->tips == NULL ||
+			       f->labels == NULL || f->box_of == NULL
 		       ? -ENOMEM
 		       : 0;
 }
@@ -145,8 +151,13 @@ static void append_tip(struct str *tip, const struct flame *f, size_t first, siz
 	}
 }
 
+static const char *const more[] = { "heat h0", "heat h1", "heat h2", "heat h3", "heat h4",
+				    "heat h5", "heat h6", "heat h7", "heat h8", "heat h9" };
+static const char *const less[] = { "less h0", "less h1", "less h2", "less h3", "less h4",
+				    "less h5", "less h6", "less h7", "less h8", "less h9" };
+
 /* More than the peers is red, less is blue; without peers the class decides. */
-static const char *color_of(const struct flame *f, size_t i, char ret[static 24], bool *ret_dark)
+static const char *color_of(const struct flame *f, size_t i, bool *ret_dark)
 {
 	const struct report_flame_node *node = &f->of->nodes[i];
 	double diff = node->ms - node->peers_ms;
@@ -159,51 +170,31 @@ static const char *color_of(const struct flame *f, size_t i, char ret[static 24]
 	}
 	if (level < 0)
 		return "alike";
-	(void)snprintf(ret, 24, "%s h%d", diff > 0 ? "heat" : "less", level);
-	return ret;
+	return diff > 0 ? more[level] : less[level];
 }
 
-static void draw_node(struct flame *f, size_t i, double x, double width)
-{
-	double y = ROW_HEIGHT * (double)f->depth[i];
-	size_t last = chain_end(f, i), cells = (size_t)MAX((width - 8) / CELL_WIDTH, 0.0);
-	_cleanup_(str_done) struct str tip = { 0 }, label = { 0 };
-	char buffer[24];
-	bool dark;
-	const char *class = color_of(f, i, buffer, &dark);
-
-	append_tip(&tip, f, i, last);
-	svg_rect(f->out, class, (struct svg_box){ x, y, width, ROW_HEIGHT - 2 },
-		 markup_borrow(f->out, &tip));
-	if (cells < 8)
-		return;
-	str_append(&label, last != i ? "\xe2\x80\xa6 " : "");
-	clean_append_short(&label, f->of->nodes[last].name,
-			   cells - (last != i ? 2 : 0) >= 8 ? cells - (last != i ? 2 : 0) : 8);
-	svg_text(f->out, dark ? "cell on" : "cell", x + 4, y + 13, SVG_START,
-		 markup_borrow(f->out, &label));
-}
-
-/* Places node i below its caller, right of the siblings before it. */
-static void place_node(struct flame *f, size_t i, double *root_at)
+/* The box of node i, unless its caller's box has it, too. Callers come before. */
+static void add_box(struct flame *f, size_t i)
 {
 	const struct report_flame_node *node = &f->of->nodes[i];
-	bool child = is_parent(node->parent, i);
-	double *at = child ? &f->at[node->parent] : root_at;
-	double x = *at, width = isfinite(node->ms) ? MAX(node->ms, 0.0) * f->ms_width : 0.0;
+	const bool child = is_parent(node->parent, i);
+	const size_t last = chain_end(f, i), idx = f->box_cnt;
+	struct flamebox *box = &f->boxes[idx];
 
-	width = MIN(width, WIDTH - x);
-	*at = x + MAX(width, 0.0);
-	f->at[i] = x;
-	f->depth[i] = child ? f->depth[node->parent] + !f->joined[i] : 0;
-	if (f->joined[i] || width < LEAST_WIDTH)
-		return;
-	if (f->depth[i] >= DEPTH_MAX) {
-		f->cut = true;
+	if (f->joined[i]) {
+		f->box_of[i] = f->box_of[node->parent];
 		return;
 	}
-	f->deepest = MAX(f->deepest, f->depth[i]);
-	draw_node(f, i, x, width);
+	append_tip(&f->tips[idx], f, i, last);
+	if (last != i)
+		str_append(&f->labels[idx], "\xe2\x80\xa6 ");
+	str_append(&f->labels[idx], f->of->nodes[last].name);
+	*box = (struct flamebox){ .parent = child ? f->box_of[node->parent] : FLAMEBOX_ROOT,
+				  .width = node->ms,
+				  .tip = str_borrow(&f->tips[idx]),
+				  .label = str_borrow(&f->labels[idx]) };
+	box->class = color_of(f, i, &box->on);
+	f->box_of[i] = (uint32_t)f->box_cnt++;
 }
 
 static void append_note(struct str *note, const struct flame *f)
@@ -220,26 +211,32 @@ static void append_note(struct str *note, const struct flame *f)
 	str_append(note, "\xe2\x80\xa6 stands for callers that do nothing but call the function.");
 }
 
-/* The height is known after the drawing, so that goes to a text of its own. */
-static void draw(struct flame *f, struct str *out)
+static void draw(struct flame *f, double total_ms, struct str *out)
 {
-	struct str shapes = { 0 };
-	double root_at = 0.0;
+	struct flamepicture picture = {
+		.boxes = f->boxes,
+		.total = total_ms,
+		.id = "flame",
+		.title = "Call stacks of one rank",
+		.desc = "Boxes are functions, widths their time.",
+		.depth_max = DEPTH_MAX,
+	};
+	struct flamepicture_left left = { 0 };
 
-	f->out = &shapes;
 	for (size_t i = 0; i < f->of->node_cnt; i++)
-		place_node(f, f->order[i].node, &root_at);
-	svg_open(out, WIDTH, ROW_HEIGHT * (double)(f->deepest + 1), "flame",
-		 "Call stacks of one rank", "Boxes are functions, widths their time.");
-	str_append_len(out, str_borrow(&shapes), shapes.len);
-	svg_close(out);
-	if (str_error(&shapes) < 0)
-		out->error = str_error(&shapes);
-	f->out = NULL;
-	str_done(&shapes);
+		add_box(f, f->order[i].node);
+	picture.cnt = f->box_cnt;
+	for (size_t i = 0; i < f->box_cnt; i++) {
+		if (str_error(&f->tips[i]) < 0 || str_error(&f->labels[i]) < 0)
+			out->error = -ENOMEM;
+	}
+	if (flamepicture_draw(&picture, out, &left) < 0)
+		out->error = -ENOMEM;
+	f->cut = left.deep > 0;
 }
 
-static double width_per_ms(const struct report_flame *flame)
+/* What the whole width stands for; 0: nothing can be drawn. */
+static double total_of(const struct report_flame *flame)
 {
 	double sum = 0.0;
 
@@ -248,16 +245,16 @@ static double width_per_ms(const struct report_flame *flame)
 			sum += flame->nodes[i].ms;
 	}
 	sum = MAX(sum, flame->iteration_ms);
-	return isfinite(sum) && sum > 0.0 ? WIDTH / sum : 0.0;
+	return isfinite(sum) && sum > 0.0 ? sum : 0.0;
 }
 
 void chart_flame(const struct report *report, struct str *out)
 {
 	struct flame f = { .of = &report->flame, .iteration_ms = report->flame.iteration_ms };
 	_cleanup_(str_done) struct str title = { 0 }, note = { 0 };
+	const double total_ms = total_of(&report->flame);
 
-	f.ms_width = width_per_ms(&report->flame);
-	if (f.of->node_cnt < 2 || f.ms_width <= 0.0)
+	if (f.of->node_cnt < 2 || total_ms <= 0.0)
 		return;
 	if (flame_init(&f) < 0) {
 		out->error = -ENOMEM;
@@ -269,7 +266,7 @@ void chart_flame(const struct report *report, struct str *out)
 		figure_open(out, markup_borrow(out, &title));
 		if (f.of->peer_cnt == 0)
 			figure_legend(out);
-		draw(&f, out);
+		draw(&f, total_ms, out);
 		append_note(&note, &f);
 		figure_close(out, markup_borrow(out, &note));
 	}

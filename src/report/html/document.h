@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frame of the HTML pages: one file that contains its style, has no script and loads
- * nothing, which its content security policy also forbids. Pages are opened from mails and
- * tickets, and the names in them come from user code.
+ * The frame of the HTML pages: one file that contains its style and loads nothing, which its
+ * content security policy also forbids. Pages are opened from mails and tickets, and the names in
+ * them come from user code: a page has no script but one constant, which the policy allows by its
+ * hash (report/flame/flamescript.h).
  * Source: HTML Living Standard, CSP level 3.
  */
 #pragma once
@@ -13,6 +14,7 @@ struct document {
 	const char *word; /* the verdict in one word */
 	const char *tone; /* its class in the style sheet */
 	const char *skip; /* what the link past the verdict leads to */
+	const char *script_hash; /* base64 of a script's SHA-256; NULL: no script runs */
 };
 
 /*

@@ -18,5 +18,5 @@ _must_check_ int stackformat_folded(const struct stacktree *tree, struct str *ou
 _must_check_ int stackformat_speedscope(const struct stacktree *tree, const struct stackview *view,
 					struct stacknames *names, struct str *out);
 
-/* One page without scripts: a flame graph of the tree, widths are processes. */
+/* One page: a flame graph of the tree, widths are processes. */
 _must_check_ int stackformat_html(const struct stacktree *tree, struct str *out);

@@ -1,51 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "report/flame/flamepicture.h"
+#include "report/flame/flamescript.h"
 #include "report/html/document.h"
 #include "report/html/markup.h"
 #include "report/stacks/stackformats.h"
 
 #include <errno.h>
 #include <stdio.h>
-
-#define WIDTH 1040.0
-#define ROW_HEIGHT 20.0
-#define CELL_WIDTH 6.7 /* of a letter */
-#define LEAST_WIDTH 1.5
+#include <stdlib.h>
 
 #define NONE UINT32_MAX
 
-/* Where a node is drawn: a share of its parent's width by its number of processes. */
-struct flame {
+/* The boxes of a tree: a node has a share of its parent's width by its number of processes. */
+struct boxes {
 	const struct stacktree *tree;
-	struct str shapes;
-	double *at; /* by node: where its next child begins */
-	size_t deepest, hidden;
+	struct flamebox *list;
+	struct str *tips;
+	uint32_t *box_of; /* by node */
+	double *widths;	  /* by node */
+	size_t cnt;
 };
+
+static void boxes_done(struct boxes *boxes)
+{
+	for (size_t i = 0; i < boxes->cnt; i++)
+		str_done(&boxes->tips[i]);
+	free(boxes->list);
+	free(boxes->tips);
+	free(boxes->box_of);
+	free(boxes->widths);
+}
 
 static const char *color_of(const struct stacktree *tree, const struct stacktree_node *node)
 {
 	if (node->kind != STACKTREE_FRAME)
 		return "idle";
 	return node->members.cnt == tree->cnt ? "alike" : "heat h2";
-}
-
-static void draw(struct flame *flame, const struct stacktree_node *node, double x, double width)
-{
-	const double y = ROW_HEIGHT * (double)(node->depth - 1);
-	const size_t cells = width > 8 ? (size_t)((width - 8) / CELL_WIDTH) : 0;
-	_cleanup_(str_done) struct str tip = { 0 }, label = { 0 };
-	const char *text = strtab_text(&flame->tree->labels, node->label);
-
-	str_printf(&tip, "%s  ", text);
-	stacktree_append_members(&tip, flame->tree, node);
-	svg_rect(&flame->shapes, color_of(flame->tree, node),
-		 (struct svg_box){ x, y, width, ROW_HEIGHT - 2 },
-		 markup_borrow(&flame->shapes, &tip));
-	flame->deepest = MAX(flame->deepest, (size_t)node->depth);
-	if (cells < 8)
-		return;
-	markup_text_short(&label, text, cells);
-	str_printf(&flame->shapes, "<text class=\"cell\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x + 4,
-		   y + 13, str_borrow(&label));
 }
 
 /* Of siblings the widths are in proportion to their processes, and fill at most the parent's. */
@@ -61,39 +51,75 @@ static double width_of(const struct stacktree *tree, const struct stacktree_node
 	return sum > 0 ? parent_width * (double)node->members.cnt / (double)sum : 0.0;
 }
 
-static int draw_all(struct flame *flame)
+static int add_box(struct boxes *boxes, uint32_t at)
 {
-	const struct stacktree *tree = flame->tree;
-	const struct stacktree_node *nodes = tree->nodes.data;
-	_cleanup_free_ double *widths = calloc(tree->nodes.cnt, sizeof(*widths));
-	_cleanup_free_ double *begins = calloc(tree->nodes.cnt, sizeof(*begins));
+	const struct stacktree_node *node = &boxes->tree->nodes.data[at];
+	const char *text = strtab_text(&boxes->tree->labels, node->label);
+	struct str *tip = &boxes->tips[boxes->cnt];
+
+	str_printf(tip, "%s  ", text);
+	stacktree_append_members(tip, boxes->tree, node);
+	boxes->widths[at] = width_of(boxes->tree, node, boxes->widths[node->parent]);
+	boxes->box_of[at] = (uint32_t)boxes->cnt;
+	boxes->list[boxes->cnt++] = (struct flamebox){
+		.parent = node->parent == 0 ? FLAMEBOX_ROOT : boxes->box_of[node->parent],
+		.width = boxes->widths[at],
+		.label = text,
+		.tip = str_borrow(tip),
+		.class = color_of(boxes->tree, node),
+	};
+	return str_error(tip);
+}
+
+/* In depth-first order. */
+static int make_boxes(struct boxes *boxes)
+{
+	const struct stacktree_node *nodes = boxes->tree->nodes.data;
+	const size_t cnt = boxes->tree->nodes.cnt;
 	uint32_t at = nodes[0].first_child;
 
-	if (widths == NULL || begins == NULL)
+	boxes->list = calloc(cnt, sizeof(*boxes->list));
+	boxes->tips = calloc(cnt, sizeof(*boxes->tips));
+	boxes->box_of = calloc(cnt, sizeof(*boxes->box_of));
+	boxes->widths = calloc(cnt, sizeof(*boxes->widths));
+	if (boxes->list == NULL || boxes->tips == NULL || boxes->box_of == NULL ||
+	    boxes->widths == NULL)
 		return -ENOMEM;
-	widths[0] = WIDTH;
-	flame->at = begins;
+	boxes->widths[0] = 1;
 	while (at != NONE && at != 0) {
-		const struct stacktree_node *node = &nodes[at];
-		const double x = begins[node->parent];
-
-		widths[at] = width_of(tree, node, widths[node->parent]);
-		begins[node->parent] += widths[at];
-		begins[at] = x;
-		if (widths[at] >= LEAST_WIDTH)
-			draw(flame, node, x, widths[at]);
-		else
-			flame->hidden++;
-		if (node->first_child != NONE && widths[at] >= LEAST_WIDTH) {
-			at = node->first_child;
+		if (add_box(boxes, at) < 0)
+			return -ENOMEM;
+		if (nodes[at].first_child != NONE) {
+			at = nodes[at].first_child;
 			continue;
 		}
 		while (at != 0 && nodes[at].next == NONE)
 			at = nodes[at].parent;
 		at = at != 0 ? nodes[at].next : NONE;
 	}
-	flame->at = NULL;
-	return str_error(&flame->shapes);
+	return 0;
+}
+
+static int draw_all(const struct stacktree *tree, struct str *out, struct flamepicture_left *left)
+{
+	struct boxes boxes = { .tree = tree };
+	int error = make_boxes(&boxes);
+
+	if (error == 0) {
+		const struct flamepicture picture = {
+			.boxes = boxes.list,
+			.cnt = boxes.cnt,
+			.total = 1,
+			.id = "stacks",
+			.title = "Stacks",
+			.desc = "Boxes are functions, widths the processes that are in them.",
+			.scripted = true,
+		};
+
+		error = flamepicture_draw(&picture, out, left);
+	}
+	boxes_done(&boxes);
+	return error;
 }
 
 static void page_head(struct str *out, const struct stacktree *tree)
@@ -102,6 +128,7 @@ static void page_head(struct str *out, const struct stacktree *tree)
 		.word = "STACKS",
 		.tone = "inconclusive",
 		.skip = "picture",
+		.script_hash = flamescript_hash,
 	};
 	struct str sentence = { 0 };
 
@@ -124,9 +151,9 @@ static void page_errors(struct str *out, const struct stacktree *tree)
 
 int stackformat_html(const struct stacktree *tree, struct str *out)
 {
-	struct flame flame = { .tree = tree };
 	const size_t start = out->len;
-	int error = draw_all(&flame);
+	struct flamepicture_left left = { 0 };
+	int error;
 
 	page_head(out, tree);
 	page_errors(out, tree);
@@ -134,17 +161,16 @@ int stackformat_html(const struct stacktree *tree, struct str *out)
 		out,
 		"<section><h2>Stacks of all threads</h2><figure>\n<p>Widths are numbers of %s; "
 		"callers are above what they call. Red: not all have the frame. The tip of a box "
-		"has the %s that are there and, behind the bar, those that are not.</p>\n",
+		"has the %s that are there and, behind the bar, those that are not. Click or Enter: "
+		"zoom; Escape: back; arrows: move; /: search.</p>\n",
 		stacktree_member_word(tree), stacktree_member_word(tree));
-	svg_open(out, WIDTH, ROW_HEIGHT * (double)(flame.deepest + 1), "stacks", "Stacks",
-		 "Boxes are functions, widths the processes that are in them.");
-	str_append_len(out, str_borrow(&flame.shapes), flame.shapes.len);
-	svg_close(out);
-	if (flame.hidden > 0)
-		str_printf(out, "<p>%zu boxes are too narrow to be drawn.</p>\n", flame.hidden);
+	flamescript_controls(out);
+	error = draw_all(tree, out, &left);
+	if (left.narrow > 0)
+		str_printf(out, "<p>%zu boxes are too narrow to be drawn.</p>\n", left.narrow);
 	str_append(out, "</figure></section>\n");
+	flamescript_append(out);
 	document_close(out, "perftracker stacks --format json has all of it.");
-	str_done(&flame.shapes);
 	if (error < 0)
 		out->error = error;
 	return str_finish(out, start);
