@@ -1243,6 +1243,12 @@
  */
 #define HUNT_JOIN_NS (1 * NSEC_PER_MSEC)
 
+/*
+ * HUNT_FOLLOW_NS: ns | a waiter that wakes every 5 ms may wait for a CPU between | parts that are closer
+ * are one wait, which the thread that ends the last one held up
+ */
+#define HUNT_FOLLOW_NS (60 * NSEC_PER_MSEC)
+
 /* HUNT_BURST_NS: ns | docs/stalls.md | parts that are closer belong to one burst */
 #define HUNT_BURST_NS (300 * NSEC_PER_MSEC)
 

@@ -90,7 +90,7 @@ static int add_wakers(const struct judge *judge, uint32_t finding, bool threads,
 	for (size_t i = judge->verdict->parts.cnt; i > 0; i--) {
 		const struct stall_part *part = &parts[i - 1];
 		const bool follows = next != NULL && next->thread == part->thread &&
-				     next->begin_ns - part->end_ns <= HUNT_JOIN_NS;
+				     next->begin_ns - part->end_ns <= HUNT_FOLLOW_NS;
 
 		if (part->finding != finding)
 			continue;

@@ -55,7 +55,9 @@ static int order(struct stall_verdict *verdict)
 	for (uint32_t i = 0; i < cnt; i++) {
 		verdict->findings.data[i] = ordered[i].finding;
 		place[ordered[i].was] = i;
-		verdict->stall_cnt += ordered[i].finding.matters;
+		verdict->stall_cnt +=
+			ordered[i].finding.matters &&
+			stallclass_about(ordered[i].finding.class)->kind == STALL_KIND_STALL;
 	}
 	vec_foreach(part, &verdict->parts) {
 		if (part->finding != UINT32_MAX)

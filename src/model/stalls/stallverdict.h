@@ -121,7 +121,7 @@ struct stall_verdict {
 	VEC(struct stall_finding) findings;	 /* those that matter first, then by time lost */
 	VEC(struct stall_part) parts;		 /* by thread and time */
 	VEC(struct stall_account) accounts;	 /* in the order of the recording's threads */
-	size_t stall_cnt;			 /* findings that matter */
+	size_t stall_cnt;			 /* findings that matter and are stalls */
 	bool incomplete; /* records were lost, or hardly anything could be seen */
 };
 
