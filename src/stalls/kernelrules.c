@@ -49,6 +49,8 @@ static const struct rule BLOCKED[] = {
 	    "pin_user_pages",
 	    "internal_get_user_pages",
 	    "mmap_region" } },
+	/* Also inside a file system: the one who has the lock is to blame, not the disk. */
+	{ STALL_KERNEL_LOCK, { RWSEM_WORDS, "__mutex_lock", "mutex_lock" }, { NULL } },
 	{ STALL_NETWORK_FILE,
 	  { "rpc_", "nfs_", "nfs4_", "nfs3_", "request_wait_answer", "fuse_", "ceph_", "ll_",
 	    "cl_io_", "ptlrpc_", "cifs_", "smb2_", "SMB2_", "p9_", "v9fs_", "gpfs", "cxi",
@@ -99,8 +101,7 @@ static const struct rule BLOCKED[] = {
 	  { NULL } },
 	{ STALL_CHILD, { "do_wait", "kernel_wait4", "kernel_waitid" }, { NULL } },
 	{ STALL_KERNEL_LOCK,
-	  { RWSEM_WORDS, "__mutex_lock", "mutex_lock", "__down", "percpu_rwsem_wait",
-	    "synchronize_rcu", "wait_rcu_exp_gp", "__wait_rcu_gp" },
+	  { "__down", "percpu_rwsem_wait", "synchronize_rcu", "wait_rcu_exp_gp", "__wait_rcu_gp" },
 	  { NULL } },
 };
 
