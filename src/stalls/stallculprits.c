@@ -58,8 +58,11 @@ static int add_users(const struct judge *judge, uint32_t finding, struct tally *
 static int add_used(const struct judge *judge, struct tally *tally)
 {
 	vec_foreach(event, &judge->recording->events) {
+		const struct stall_process *process =
+			stallrecording_process(judge->recording, event->pid);
+		const bool other = process == NULL || !process->watched;
 		const int error =
-			event->kind == STALL_USED
+			event->kind == STALL_USED && other
 				? add(tally, event->pid, 0,
 				      (int64_t)MIN(event->value, (uint64_t)NSEC_PER_SEC * 3600))
 				: 0;

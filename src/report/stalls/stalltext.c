@@ -29,11 +29,26 @@ static const char *text_of(const struct page *page, uint32_t id)
 	return strtab_text(&page->verdict->recording->texts, id);
 }
 
+/* The scheduler is innermost on all stacks of threads without a CPU. */
+static const char *skip_scheduler(const char *name)
+{
+	while (strncmp(name, "__schedule", 10) == 0 || strncmp(name, "schedule", 8) == 0) {
+		const char *next = strchr(name, '<');
+
+		if (next == NULL)
+			return name;
+		name = next + 1;
+	}
+	return name;
+}
+
 /* "a<b<c" as "a < b < c", the innermost ones. */
 static void append_chain(const struct page *page, uint32_t chain)
 {
 	const char *name = text_of(page, chain);
 
+	if (!page->verbose)
+		name = skip_scheduler(name);
 	for (int i = 0; *name != '\0'; i++) {
 		const size_t len = strcspn(name, "<");
 
@@ -100,7 +115,7 @@ static void append_measure(const struct page *page, const struct stall_finding *
 		return;
 	}
 	if (finding->cnt == 1)
-		str_append(out, " at once");
+		str_append(out, ", once");
 	else
 		str_printf(out, " in %zu times, longest %.1f ms, median %.1f ms", finding->cnt,
 			   ms(finding->longest_ns), ms(finding->median_ns));
@@ -115,9 +130,11 @@ static void append_measure(const struct page *page, const struct stall_finding *
 static void append_victims(const struct page *page, const struct stall_finding *finding)
 {
 	const struct stall_recording *recording = page->verdict->recording;
-	size_t shown = 0;
+	size_t shown = 0, judged = 0;
 
-	if (recording->threads.cnt < 2 || finding->thread_bits == 0)
+	vec_foreach(account, &page->verdict->accounts)
+		judged += account->judged;
+	if (judged < 2 || finding->thread_bits == 0)
 		return;
 	str_append(page->out, "   threads  ");
 	for (size_t i = 0; i < recording->threads.cnt; i++)
