@@ -1317,6 +1317,17 @@
  */
 #define HUNT_BUSY_SAMPLES_MIN 10u
 
+/*
+ * HUNT_UNKNOWN_FRAC: share of the window | not recorded | waits of which nothing is known, from which on
+ * "no stall" is not said
+ */
+#define HUNT_UNKNOWN_FRAC 0.1
+
+/*
+ * HUNT_TICKS_MIN: ticks of 10 ms | the kernel counts steal and interrupts in ticks | fewer are chance
+ */
+#define HUNT_TICKS_MIN 20u
+
 /* HUNT_STEAL_FRAC: share of all CPU time | not recorded | stolen by the hypervisor */
 #define HUNT_STEAL_FRAC 0.02
 

@@ -141,11 +141,31 @@ static void looks_alone_make_gaps_that_are_not_too_long(void **state)
 	stallrecording_done(&r);
 }
 
+static void a_thread_that_is_blocked_all_the_time_has_the_stack_of_a_look(void **state)
+{
+	struct stall_recording r;
+	struct stall_account account = { 0 };
+	stall_gap_vec gaps = { 0 };
+
+	(void)state;
+	test_recording(&r);
+	r.threads.data[0].state = 'S';
+	look(&r, 1, 'S', 1);
+	stallrecording_sort(&r);
+	assert_int_equal(gaps_find(&r, &account, &gaps), 0);
+	assert_int_equal(gaps.cnt, 1);
+	assert_string_equal(strtab_text(&r.texts, gaps.data[0].chain), "io_schedule");
+	assert_true(gaps.data[0].open_begin && gaps.data[0].open_end);
+	vec_done(&gaps);
+	stallrecording_done(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gaps_add_up_to_what_the_threads_did),
 		cmocka_unit_test(a_lost_return_ends_a_gap_where_it_was_woken),
+		cmocka_unit_test(a_thread_that_is_blocked_all_the_time_has_the_stack_of_a_look),
 		cmocka_unit_test(looks_alone_make_gaps_that_are_not_too_long),
 	};
 

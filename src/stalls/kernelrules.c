@@ -242,7 +242,9 @@ enum stall_class kernelrules_blocked(const char *chain, char state)
 		return STALL_STOPPED;
 	if (state == 't')
 		return STALL_TRACED;
-	return match(BLOCKED, ARRAY_SIZE(BLOCKED), chain);
+	const enum stall_class class = match(BLOCKED, ARRAY_SIZE(BLOCKED), chain);
+
+	return class == STALL_UNKNOWN && state != 'D' ? STALL_UNKNOWN_WAIT : class;
 }
 
 enum stall_class kernelrules_busy(const char *chain)

@@ -9,7 +9,11 @@
 
 #include "model/stalls/stallverdict.h"
 
-/* Of a thread that left the CPU by its own call, in that state ('-': unknown). */
+/*
+ * Of a thread that left the CPU by its own call, in that state ('-': unknown). What no rule knows is
+ * STALL_UNKNOWN if it cannot be interrupted (D), else STALL_UNKNOWN_WAIT: then the program asked for
+ * it as a rule.
+ */
 enum stall_class kernelrules_blocked(const char *chain, char state);
 
 /* Of a thread on the CPU. STALL_UNKNOWN: nothing unusual. */

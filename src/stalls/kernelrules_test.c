@@ -43,8 +43,8 @@ static void stacks_have_their_class(void **state)
 		{ "__schedule<schedule<nv_wait_event<nvidia_ioctl", STALL_GPU },
 		{ "__schedule<schedule<__mutex_lock<do_epoll_ctl", STALL_KERNEL_LOCK },
 		{ "__schedule<schedule<do_freezer_trap<get_signal", STALL_FROZEN },
-		{ "", STALL_UNKNOWN },
-		{ "__schedule<schedule<what_is_this", STALL_UNKNOWN },
+		{ "", STALL_UNKNOWN_WAIT },
+		{ "__schedule<schedule<what_is_this", STALL_UNKNOWN_WAIT },
 	};
 
 	(void)state;
@@ -57,6 +57,8 @@ static void a_state_comes_before_the_stack(void **state)
 	(void)state;
 	assert_int_equal(kernelrules_blocked("__schedule<do_nanosleep", 'T'), STALL_STOPPED);
 	assert_int_equal(kernelrules_blocked("", 't'), STALL_TRACED);
+	assert_int_equal(kernelrules_blocked("__schedule<schedule<what_is_this", 'D'),
+			 STALL_UNKNOWN);
 }
 
 static void the_function_is_the_first_that_is_no_plumbing(void **state)

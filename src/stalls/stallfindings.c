@@ -32,6 +32,7 @@ const struct class_traits *judge_traits(enum stall_class class)
 					.culprit = true,
 					.by = BY_WAKING_PROCESSES },
 		[STALL_UNKNOWN] = { .function = true, .by = BY_WAKING_PROCESSES },
+		[STALL_UNKNOWN_WAIT] = { .function = true, .by = BY_WAKING_PROCESSES },
 		[STALL_FUTEX] = { .by = BY_WAKING_THREADS },
 		[STALL_SHARED_FUTEX] = { .culprit = true, .by = BY_WAKING_PROCESSES },
 		[STALL_GPU] = { .function = true },

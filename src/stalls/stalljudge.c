@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stalls/stalljudge.h"
 
+#include "model/thresholds.h"
 #include "stalls/stalljudge_parts.h"
 
 #include <errno.h>
@@ -70,10 +71,16 @@ static int order(struct stall_verdict *verdict)
 static bool is_incomplete(const struct stall_verdict *verdict)
 {
 	const struct stall_recording *recording = verdict->recording;
+	const int64_t window_ns = recording->end_ns - recording->begin_ns;
 
 	if (recording->lost > 0 || recording->dropped > 0 ||
 	    (recording->sources & STALL_BY_SWITCHES) == 0)
 		return true;
+	vec_foreach(finding, &verdict->findings) {
+		if (finding->class == STALL_UNKNOWN_WAIT &&
+		    (double)finding->total_ns >= HUNT_UNKNOWN_FRAC * (double)window_ns)
+			return true;
+	}
 	vec_foreach(account, &verdict->accounts) {
 		if (account->judged && account->unpaired > 2)
 			return true;

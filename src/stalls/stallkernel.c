@@ -80,7 +80,7 @@ static int add_host(struct judge *judge, enum stall_class class, uint64_t ticks,
 	const int64_t window_ns = judge->recording->end_ns - judge->recording->begin_ns;
 	struct stall_finding finding = { .class = class };
 
-	if (total == 0 || (double)ticks < least * (double)total)
+	if (total == 0 || ticks < HUNT_TICKS_MIN || (double)ticks < least * (double)total)
 		return 0;
 	finding.cpu_frac = MIN((double)ticks / (double)total, 1.0);
 	finding.total_ns = (int64_t)(finding.cpu_frac * (double)window_ns);

@@ -140,7 +140,9 @@ static int read_due(struct stallwatch *watch, const struct stallwatch_options *o
 	int error = 0;
 
 	if (now_ns >= due->look_ns) {
-		error = watchedthreads_look(&watch->threads, now_ns, stacks, watch->recording);
+		/* A thread that is blocked at the begin may have no event in the window. */
+		error = watchedthreads_look(&watch->threads, now_ns, stacks || due->look_ns == 0,
+					    watch->recording);
 		due->look_ns =
 			now_ns +
 			(stacks ? MAX(TICK_NS, (int64_t)watch->threads.list.cnt * LOOK_THREAD_NS)

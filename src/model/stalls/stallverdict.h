@@ -33,7 +33,7 @@ enum stall_kind {
 	X(DISK, "disk", STALL, "waited for a disk")                                               \
 	X(GIL, "gil", STALL, "waited for Python's GIL")                                           \
 	X(KERNEL_LOCK, "kernel_lock", STALL, "waited for a lock of the kernel")                   \
-	X(UNKNOWN, "unknown", STALL, "blocked, and the cause is not known")                       \
+	X(UNKNOWN, "unknown", STALL, "was blocked in the kernel, and why is not known")           \
 	X(FAULTS, "page_faults", KERNEL, "page faults")                                           \
 	X(MIGRATION, "numa_migration", KERNEL, "pages moved between NUMA nodes")                  \
 	X(SHOOTDOWN, "tlb_shootdown", KERNEL, "waited for other CPUs to flush their TLB")         \
@@ -46,6 +46,7 @@ enum stall_kind {
 	X(CHANNEL, "channel", WAIT, "waited for data of a pipe or socket")                        \
 	X(POLL, "poll", WAIT, "waited for several descriptors")                                   \
 	X(CHILD, "child", WAIT, "waited for a child to end")                                      \
+	X(UNKNOWN_WAIT, "unknown_wait", WAIT, "waited, and for what is not known")                \
 	X(SLEEP, "sleep", WAIT, "slept for a time that it chose")
 
 enum stall_class {
