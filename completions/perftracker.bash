@@ -8,6 +8,7 @@ _perftracker_options() {
 	profile) echo '--job --socket --format --output --window --timeout --help' ;;
 	status) echo '--job --socket --hub --config --watch --format --help' ;;
 	stacks) echo '--job --all --children --format --output --each --twice --native --python --verbose --help' ;;
+	stalls) echo '--pid --job --seconds --proc-only --format --output --record --exit-code --verbose --help' ;;
 	accept) echo '--job --socket --help' ;;
 	timeline) echo '--output --last --ranks --no-align --format --help' ;;
 	jobs) echo '--store --limit --format --help' ;;
@@ -81,6 +82,12 @@ _perftracker_value() {
 	'stacks --format' | 'stacks -f') _perftracker_words 'text json folded speedscope html' ;;
 	'stacks --output' | 'stacks -o') _perftracker_paths -f ;;
 	'stacks --twice') ;;
+	'stalls --pid' | 'stalls -p') ;;
+	'stalls --job') ;;
+	'stalls --seconds' | 'stalls -s') ;;
+	'stalls --format' | 'stalls -f') _perftracker_words 'text json timeline' ;;
+	'stalls --output' | 'stalls -o') _perftracker_paths -f ;;
+	'stalls --record' | 'stalls -r') _perftracker_paths -f ;;
 	'accept --job') ;;
 	'accept --socket') _perftracker_paths -f ;;
 	'timeline --output' | 'timeline -o') _perftracker_paths -f ;;
@@ -172,7 +179,7 @@ _perftracker() {
 	local command=${COMP_WORDS[1]}
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_perftracker_words 'run profile status stacks accept timeline jobs history report analyze diff summarize localize simulate dump doctor gpu-sampler hostd hub --help --version'
+		_perftracker_words 'run profile status stacks stalls accept timeline jobs history report analyze diff summarize localize simulate dump doctor gpu-sampler hostd hub --help --version'
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do

@@ -19,6 +19,8 @@ static const struct rule BLOCKED[] = {
 	{ STALL_FROZEN, { "__refrigerator", "do_freezer_trap", "cgroup_enter_frozen" }, { NULL } },
 	{ STALL_TRACED, { "ptrace_stop" }, { NULL } },
 	{ STALL_STOPPED, { "do_signal_stop" }, { NULL } },
+	/* Until a child of vfork() or posix_spawn() runs its own program. */
+	{ STALL_CHILD, { "wait_for_vfork_done", "__x64_sys_vfork", "__do_sys_vfork" }, { NULL } },
 	{ STALL_COMPACTION, { "compact_zone", "try_to_compact_pages" }, { NULL } },
 	{ STALL_RECLAIM,
 	  { "try_to_free_", "shrink_node", "reclaim_throttle", "throttle_direct_reclaim",

@@ -40,6 +40,8 @@ static void stacks_have_their_class(void **state)
 		{ "__schedule<schedule<schedule_timeout<sk_wait_data<tcp_recvmsg_locked",
 		  STALL_CHANNEL },
 		{ "__schedule<schedule<do_wait<kernel_wait4", STALL_CHILD },
+		{ "__schedule<__wait_for_common<wait_for_completion_state<kernel_clone<__x64_sys_vfork",
+		  STALL_CHILD },
 		{ "__schedule<schedule<nv_wait_event<nvidia_ioctl", STALL_GPU },
 		{ "__schedule<schedule<__mutex_lock<do_epoll_ctl", STALL_KERNEL_LOCK },
 		{ "__schedule<schedule<do_freezer_trap<get_signal", STALL_FROZEN },

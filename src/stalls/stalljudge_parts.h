@@ -3,7 +3,7 @@
 #pragma once
 
 #include "stalls/cpuruns.h"
-#include "stalls/gaps.h"
+#include "stalls/threadgaps.h"
 
 struct judge {
 	const struct stall_recording *recording;

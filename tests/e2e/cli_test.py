@@ -25,6 +25,7 @@ COMMANDS = [
     "profile",
     "accept",
     "stacks",
+    "stalls",
     "status",
     "timeline",
     "analyze",

@@ -17,6 +17,9 @@ _must_check_ int stallforms_timeline(const struct stall_verdict *verdict, struct
 /* What to do about a class; "" where nothing general helps. */
 const char *stallforms_advice(const struct stall_finding *finding);
 
+/* A command line, shortened for people; "?" for "". */
+void stallforms_command(const char *command, struct str *out);
+
 /* "process 812 `python3 agent.py`", and what else is known of a culprit. */
 void stallforms_culprit(const struct stall_verdict *verdict, const struct stall_culprit *culprit,
 			struct str *out);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { COMMAND_SHOWN = 120 };
+
 static const char *const ADVICE[STALL_CLASS_CNT] = {
 	[STALL_STOPPED] =
 		"Continue the process with SIGCONT, and keep the sender from stopping it.",
@@ -51,6 +53,16 @@ static const struct stall_thread *find_thread(const struct stall_verdict *verdic
 	return NULL;
 }
 
+void stallforms_command(const char *command, struct str *out)
+{
+	const size_t len = strlen(command);
+
+	if (len <= COMMAND_SHOWN)
+		str_append(out, len > 0 ? command : "?");
+	else
+		str_printf(out, "%.*s...", COMMAND_SHOWN - 3, command);
+}
+
 void stallforms_culprit(const struct stall_verdict *verdict, const struct stall_culprit *culprit,
 			struct str *out)
 {
@@ -66,7 +78,9 @@ void stallforms_culprit(const struct stall_verdict *verdict, const struct stall_
 			str_printf(out, " `%s`", strtab_text(texts, thread->name));
 		return;
 	}
-	str_printf(out, "process %u `%s`", culprit->pid, command[0] != '\0' ? command : "?");
+	str_printf(out, "process %u `", culprit->pid);
+	stallforms_command(command, out);
+	str_append(out, "`");
 	if (culprit->own)
 		str_append(out, " (PerfTracker itself)");
 	else if (culprit->same)

@@ -90,10 +90,13 @@ static void append_head(const struct page *page)
 
 	str_printf(page->out, "Stalls in %.1f s", window_ns(page) / NSEC_PER_SEC);
 	vec_foreach(process, &recording->processes) {
-		if (process->watched)
-			str_printf(page->out, "\nprocess %u `%s`", process->pid,
-				   text_of(page, process->command != 0 ? process->command
-								       : process->name));
+		if (!process->watched)
+			continue;
+		str_printf(page->out, "\nprocess %u `", process->pid);
+		stallforms_command(
+			text_of(page, process->command != 0 ? process->command : process->name),
+			page->out);
+		str_append(page->out, "`");
 	}
 	str_append(page->out, "\n");
 	for (size_t i = 0; i < recording->threads.cnt; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stalls/gaps.h"
+#include "stalls/threadgaps.h"
 
 #include "base/test_random.h"
 #include "stalls/test_recording.h"
