@@ -14,7 +14,7 @@ int cpuruns_make(struct cpuruns *runs, const struct stall_recording *recording)
 {
 	*runs = (struct cpuruns){ .end_ns = recording->end_ns };
 	vec_foreach(event, &recording->events) {
-		const struct cpurun run = { event->time_ns, event->cpu, event->pid };
+		const struct cpurun run = { event->time_ns, event->cpu, event->pid, event->tid };
 
 		if (event->kind != STALL_RUN || event->cpu >= CPURUNS_CPUS_MAX)
 			continue;
@@ -50,25 +50,25 @@ static size_t find_behind(const struct cpuruns *runs, uint32_t cpu, int64_t time
 	return low;
 }
 
-int64_t cpuruns_usage(const struct cpuruns *runs, uint32_t cpu, int64_t begin_ns, int64_t end_ns,
+int64_t cpuruns_usage(const struct cpuruns *runs, const struct cpuruns_query *query,
 		      int (*add)(void *context, uint32_t pid, int64_t ns), void *context,
 		      int *ret_error)
 {
-	size_t i = find_behind(runs, cpu, begin_ns);
+	size_t i = find_behind(runs, query->cpu, query->begin_ns);
 	int64_t known_ns = 0;
 
 	*ret_error = 0;
-	if (i > 0 && runs->list.data[i - 1].cpu == cpu)
+	if (i > 0 && runs->list.data[i - 1].cpu == query->cpu)
 		i--;
 	for (; i < runs->list.cnt && *ret_error == 0; i++) {
 		const struct cpurun *run = &runs->list.data[i];
-		const bool last = i + 1 == runs->list.cnt || run[1].cpu != cpu;
-		const int64_t begin = MAX(run->begin_ns, begin_ns),
-			      end = MIN(last ? runs->end_ns : run[1].begin_ns, end_ns);
+		const bool last = i + 1 == runs->list.cnt || run[1].cpu != query->cpu;
+		const int64_t begin = MAX(run->begin_ns, query->begin_ns),
+			      end = MIN(last ? runs->end_ns : run[1].begin_ns, query->end_ns);
 
-		if (run->cpu != cpu || run->begin_ns >= end_ns)
+		if (run->cpu != query->cpu || run->begin_ns >= query->end_ns)
 			break;
-		if (end <= begin)
+		if (end <= begin || (run->pid != 0 && run->tid == query->but))
 			continue;
 		known_ns += end - begin;
 		*ret_error = add(context, run->pid, end - begin);

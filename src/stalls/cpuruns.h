@@ -8,7 +8,7 @@ enum { CPURUNS_CPUS_MAX = 4096 };
 
 struct cpurun {
 	int64_t begin_ns; /* until the next one of the same CPU */
-	uint32_t cpu, pid;
+	uint32_t cpu, pid, tid;
 };
 
 struct cpuruns {
@@ -22,8 +22,13 @@ void cpuruns_done(struct cpuruns *runs);
 
 /*
  * Calls add for each process that had the CPU in that time, more than once for some; pid 0: it was
- * idle. Returns the time that is known. Stops at the first error of add, which *ret_error gets.
+ * idle. The thread `but`, which waited meanwhile, is left out: times of both sides differ by some
+ * microseconds. Returns the time that is known. Stops at the first error of add, which *ret_error gets.
  */
-int64_t cpuruns_usage(const struct cpuruns *runs, uint32_t cpu, int64_t begin_ns, int64_t end_ns,
+struct cpuruns_query {
+	uint32_t cpu, but;
+	int64_t begin_ns, end_ns;
+};
+int64_t cpuruns_usage(const struct cpuruns *runs, const struct cpuruns_query *query,
 		      int (*add)(void *context, uint32_t pid, int64_t ns), void *context,
 		      int *ret_error);

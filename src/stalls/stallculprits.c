@@ -46,8 +46,12 @@ static int add_users(const struct judge *judge, uint32_t finding, struct tally *
 
 		if (part == NULL || part->finding != finding)
 			continue;
-		(void)cpuruns_usage(&judge->runs, gap->on_cpu, part->begin_ns, part->end_ns,
-				    add_process, tally, &error);
+		const struct cpuruns_query query = {
+			gap->on_cpu, judge->recording->threads.data[gap->thread].tid,
+			part->begin_ns, part->end_ns
+		};
+
+		(void)cpuruns_usage(&judge->runs, &query, add_process, tally, &error);
 		if (error < 0)
 			return error;
 	}

@@ -134,6 +134,7 @@ static void starve(struct stall_recording *r)
 	test_out(r, 1000, 100, 'R', "__schedule<schedule<exit_to_user_mode_loop");
 	test_run(r, 1000, 0, 700);
 	test_run(r, 1199, 0, 900);
+	test_run(r, 1199.99, 0, 100);
 	test_in(r, 1200, 100);
 	test_run(r, 1200, 0, 100);
 }

@@ -66,14 +66,15 @@ static enum stall_class class_of_runnable(const struct judge *judge, const struc
 					  int64_t begin_ns, int64_t end_ns)
 {
 	const struct stall_recording *recording = judge->recording;
+	const struct cpuruns_query query = { gap->on_cpu, recording->threads.data[gap->thread].tid,
+					     begin_ns, end_ns };
 	struct share share = { 0 };
 	int64_t known_ns;
 	int error;
 
 	if (is_throttled(recording, recording->threads.data[gap->thread].pid, begin_ns, end_ns))
 		return STALL_QUOTA;
-	known_ns = cpuruns_usage(&judge->runs, gap->on_cpu, begin_ns, end_ns, add_idle, &share,
-				 &error);
+	known_ns = cpuruns_usage(&judge->runs, &query, add_idle, &share, &error);
 	if (known_ns > 0 && (double)share.idle_ns > HUNT_IDLE_FRAC * (double)known_ns)
 		return STALL_UNPLACED;
 	return STALL_STARVED;

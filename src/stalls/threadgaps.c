@@ -166,8 +166,10 @@ static int take(struct tracker *tracker, const struct stall_event *event)
 	case STALL_LOOK:
 		if (!exact)
 			return take_look(tracker, thread, index, event);
-		if (!thread->seen && !thread->off && event->state != 'R')
+		if (!thread->seen && !thread->off && event->state != 'R') {
 			begin_before(tracker, thread, index, event->cpu);
+			thread->gap.state = event->state;
+		}
 		if (thread->off && event->time_ns >= thread->gap.off_ns)
 			complete_gap(&thread->gap, event);
 		return 0;

@@ -149,12 +149,13 @@ static void a_thread_that_is_blocked_all_the_time_has_the_stack_of_a_look(void *
 
 	(void)state;
 	test_recording(&r);
-	r.threads.data[0].state = 'S';
+	r.threads.data[0].state = 'R'; /* a moment before */
 	look(&r, 1, 'S', 1);
 	stallrecording_sort(&r);
 	assert_int_equal(gaps_find(&r, &account, &gaps), 0);
 	assert_int_equal(gaps.cnt, 1);
 	assert_string_equal(strtab_text(&r.texts, gaps.data[0].chain), "io_schedule");
+	assert_int_equal(gaps.data[0].state, 'S');
 	assert_true(gaps.data[0].open_begin && gaps.data[0].open_end);
 	vec_done(&gaps);
 	stallrecording_done(&r);
