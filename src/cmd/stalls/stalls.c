@@ -28,7 +28,19 @@ struct stalls_options {
 
 static int set_pid(void *field, const char *text, struct err *err)
 {
-	return stackslist_add_text(field, text, err);
+	char one[16];
+	int error = 0;
+
+	while (error == 0) {
+		const size_t len = strcspn(text, ",");
+
+		(void)snprintf(one, sizeof(one), "%.*s", (int)MIN(len, sizeof(one) - 1), text);
+		error = stackslist_add_text(field, one, err);
+		if (text[len] == '\0')
+			break;
+		text += len + 1;
+	}
+	return error;
 }
 
 static const struct option_row rows[] = {
@@ -39,7 +51,7 @@ static const struct option_row rows[] = {
 	  FIELD(list),
 	  .set = set_pid,
 	  .expected = "a process id",
-	  .help = "this process; may be given again for others, 64 at most" },
+	  .help = "this process, or several with ',' between; may be given again; 64 at most" },
 	{ .name = "job",
 	  .argument = "JOB",
 	  FIELD(job),

@@ -10,47 +10,13 @@
 #include "live/hub/history.h"
 #include "live/hub/hub.h"
 #include "live/hub/jobstate.h"
+#include "live/hub/profile_parts.h"
 #include "live/hub/reference.h"
+#include "live/hub/stallnotes.h"
 #include "live/link/wire_hang.h"
 #include "live/overhead/overhead.h"
 #include "live/pace/pacelog.h"
 #include "model/report.h"
-
-enum answer_state { ANSWER_NONE, ANSWER_BEGUN, ANSWER_EXPORTED, ANSWER_READY, ANSWER_MISSED };
-
-/* One worker's answer to the order. */
-struct answer {
-	uint32_t worker;
-	int rank;
-	enum answer_state state;
-	int64_t stall_ns;
-	char text[WIRE_TEXT]; /* the fingerprint's path, or the reason why it is missing */
-};
-
-#define PROFILE_EARLY "early"	  /* the kind of a window that is kept and makes no report */
-#define PROFILE_REQUEST "request" /* of one that a person asked for */
-
-/* A profile of all watched workers. */
-struct profile_wish {
-	const char *kind; /* a constant */
-	int64_t window_ns;
-	uint64_t steps_max;
-};
-
-struct profile {
-	bool active;
-	struct profile_wish wish;
-	unsigned tries; /* orders for that wish */
-	unsigned
-		late; /* of struct plan_limits: grows with orders that came too late for a worker */
-	uint64_t id;
-	struct report_trigger trigger;
-	VEC(struct answer) answers;
-	int64_t deadline_ns;
-	int64_t length_ns;    /* expected */
-	bool begun, canceled; /* at least one worker; those that have not begun must not */
-	bool torch;	      /* torch.profiler recorded at least one worker of the latest */
-};
 
 /* What the last line of a run and `perftracker status` say of the latest report. */
 struct last_report {
@@ -62,7 +28,7 @@ struct last_report {
 struct hub {
 	struct bus *bus;
 	const struct run_options *options;
-	struct bus_sub *subs[6];
+	struct bus_sub *subs[7];
 	VEC(struct wire_state) workers; /* one that ended stays until its rank connects again */
 	VEC(struct wire_where) wheres;	/* of the latest hang, by worker */
 	VEC(uint64_t) askers;		/* clients of hostd that wait for a report */
@@ -74,6 +40,7 @@ struct hub {
 	struct checkup checkup;
 	struct doubt doubt;
 	struct moment moment;
+	struct stallnotes stallnotes;
 	struct reference reference;
 	struct jobstate_pace slowdown; /* as last logged; slow_since_step 0: none */
 	bool accepted;		       /* a person has accepted that slowdown */

@@ -17,6 +17,10 @@ _must_check_ int stallforms_timeline(const struct stall_verdict *verdict, struct
 /* What to do about a class; "" where nothing general helps. */
 const char *stallforms_advice(const struct stall_finding *finding);
 
+/* What was found, in one line: how much, how often, by whom. */
+void stallforms_sentence(const struct stall_verdict *verdict, const struct stall_finding *finding,
+			 struct str *out);
+
 /* A command line, shortened for people; "?" for "". */
 void stallforms_command(const char *command, struct str *out);
 

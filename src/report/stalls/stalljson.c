@@ -86,12 +86,17 @@ static json_t *finding_object(struct json_writer *w, const struct stall_verdict 
 			      const struct stall_finding *finding)
 {
 	const struct stall_class_about *about = stallclass_about(finding->class);
+	_cleanup_(str_done) struct str sentence = { 0 };
 	json_t *object = json_object();
 
 	jsonwriter_put_text(w, object, "cause", about->word);
 	jsonwriter_put_text(w, object, "kind", kind_word(about->kind));
 	jsonwriter_put(w, object, "matters", json_boolean(finding->matters));
 	jsonwriter_put_text(w, object, "text", about->text);
+	stallforms_sentence(verdict, finding, &sentence);
+	if (str_error(&sentence) < 0)
+		w->error = str_error(&sentence);
+	jsonwriter_put_text(w, object, "summary", str_borrow(&sentence));
 	jsonwriter_put_text(w, object, "function", some(finding->function));
 	jsonwriter_put(w, object, "total_ms", ms(finding->total_ns));
 	jsonwriter_put(w, object, "count", number(finding->cnt));

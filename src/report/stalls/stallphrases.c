@@ -86,3 +86,31 @@ void stallforms_culprit(const struct stall_verdict *verdict, const struct stall_
 	else if (culprit->same)
 		str_append(out, " (threads of its own)");
 }
+
+void stallforms_sentence(const struct stall_verdict *verdict, const struct stall_finding *finding,
+			 struct str *out)
+{
+	str_append(out, stallclass_about(finding->class)->text);
+	if (finding->function[0] != '\0')
+		str_printf(out, " in %s", finding->function);
+	if (finding->cpu_frac > 0)
+		str_printf(out, ": %.1f %% of the time of all CPUs", 100 * finding->cpu_frac);
+	else
+		str_printf(out, ": %.0f ms in %zu time%s, longest %.1f ms",
+			   (double)finding->total_ns / NSEC_PER_MSEC, finding->cnt,
+			   plural((double)finding->cnt),
+			   (double)finding->longest_ns / NSEC_PER_MSEC);
+	if (finding->period_ns > 0)
+		str_printf(out, ", every %.2f s", (double)finding->period_ns / NSEC_PER_SEC);
+	if (finding->in_turn)
+		str_append(out, ", one process after the other");
+	if (finding->culprit_cnt > 0) {
+		str_append(out, finding->likely ? ", perhaps by " : ", by ");
+		stallforms_culprit(verdict, &finding->culprits[0], out);
+	}
+	if (finding->culprit_cnt > 0 && finding->holder[0] != '\0')
+		str_printf(out, ", in %s", finding->holder);
+	if (finding->file != 0)
+		str_printf(out, ", file %s",
+			   strtab_text(&verdict->recording->texts, finding->file));
+}
