@@ -368,6 +368,38 @@ static void ranks_hit_in_turn_are_told(void **state)
 	assert_true(ms(find(fixture, STALL_MMAP_LOCK)->period_ns) > 2499);
 }
 
+static void a_period_that_no_single_thread_shows_is_found(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stall_recording *r = &fixture->recording;
+
+	test_process(r, 800, "agent");
+	test_thread(r, 200, 200, 'R');
+	for (int round = 0; round < 4; round++) { /* 1, 3, 5, 7 s; threads 0, 0, 1, 1 */
+		const uint32_t tid = round < 2 ? 100 : 200;
+
+		test_out(r, 1000 + 2000 * round, tid, 'D', MUNMAP);
+		test_wake(r, 1010 + 2000 * round, tid, 800, SMAPS_WAKE);
+		test_in(r, 1011 + 2000 * round, tid);
+	}
+	judge(fixture);
+	assert_non_null(find(fixture, STALL_MMAP_LOCK));
+	assert_true(ms(find(fixture, STALL_MMAP_LOCK)->period_ns) > 1999);
+	assert_false(find(fixture, STALL_MMAP_LOCK)->in_turn);
+}
+
+static void irregular_bursts_have_no_period(void **state)
+{
+	struct fixture *fixture = *state;
+
+	test_process(&fixture->recording, 800, "agent");
+	for (int i = 0; i < 6; i++)
+		test_block(&fixture->recording, 1000 + 1000 * i + 100 * i * i,
+			   1030 + 1000 * i + 100 * i * i, MUNMAP, 800, SMAPS_WAKE);
+	judge(fixture);
+	assert_int_equal(find(fixture, STALL_MMAP_LOCK)->period_ns, 0);
+}
+
 static void without_wakers_the_kernels_sum_tells_of_starvation(void **state)
 {
 	struct fixture *fixture = *state;
@@ -458,6 +490,8 @@ int main(void)
 		TEST(a_program_that_sleeps_has_no_stall),
 		TEST(an_unknown_wait_is_not_explained),
 		TEST(ranks_hit_in_turn_are_told),
+		TEST(a_period_that_no_single_thread_shows_is_found),
+		TEST(irregular_bursts_have_no_period),
 		TEST(without_wakers_the_kernels_sum_tells_of_starvation),
 		TEST(page_faults_on_the_cpu_are_told_but_are_no_stall),
 		TEST(lost_records_make_the_answer_incomplete),

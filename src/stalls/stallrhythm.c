@@ -133,26 +133,59 @@ static bool in_turn(span_vec *spans)
 	return (double)kept >= HUNT_TURN_FRAC * (double)(spans->cnt - round);
 }
 
-static int find_rhythm(struct judge *judge, uint32_t index)
+/* Bursts of all threads as if they were one: spans by time. Returns how many. */
+static size_t merge_bursts(struct span *spans, size_t cnt)
 {
-	struct stall_finding *finding = &judge->verdict->findings.data[index];
-	span_vec bursts = { 0 };
-	int error = list_spans(judge, index, HUNT_BURST_NS, &bursts);
+	size_t kept = 0;
 
-	for (size_t first = 0, end; first < bursts.cnt && error == 0; first = end) {
-		int64_t period_ns = 0;
+	for (size_t i = 0; i < cnt; i++) {
+		struct span *last = kept > 0 ? &spans[kept - 1] : NULL;
 
+		if (last != NULL && spans[i].begin_ns - last->end_ns <= HUNT_BURST_NS)
+			last->end_ns = MAX(last->end_ns, spans[i].end_ns);
+		else
+			spans[kept++] = spans[i];
+	}
+	return kept;
+}
+
+/* Of the thread with the most bursts. */
+static int find_thread_rhythm(struct stall_finding *finding, const span_vec *bursts)
+{
+	int error = 0;
+
+	for (size_t first = 0, end; first < bursts->cnt && error == 0; first = end) {
 		end = first;
-		while (end < bursts.cnt && bursts.data[end].thread == bursts.data[first].thread)
+		while (end < bursts->cnt && bursts->data[end].thread == bursts->data[first].thread)
 			end++;
 		if (end - first <= finding->burst_cnt)
 			continue;
 		finding->burst_cnt = end - first;
-		error = find_period(&bursts.data[first], end - first, &period_ns);
-		finding->period_ns = period_ns;
+		error = find_period(&bursts->data[first], end - first, &finding->period_ns);
 	}
-	if (error == 0 && bursts.cnt > 0)
+	return error;
+}
+
+/* A cause may hit another thread each time, so that none shows its period: all together do. */
+static int find_rhythm(struct judge *judge, uint32_t index)
+{
+	struct stall_finding *finding = &judge->verdict->findings.data[index];
+	span_vec bursts = { 0 };
+	int64_t period_ns = 0;
+	int error = list_spans(judge, index, HUNT_BURST_NS, &bursts);
+	size_t cnt;
+
+	if (error == 0)
+		error = find_thread_rhythm(finding, &bursts);
+	if (error == 0 && bursts.cnt > 0) {
 		finding->in_turn = in_turn(&bursts);
+		cnt = merge_bursts(bursts.data, bursts.cnt);
+		error = find_period(bursts.data, cnt, &period_ns);
+		if (period_ns > 0) {
+			finding->burst_cnt = cnt;
+			finding->period_ns = period_ns;
+		}
+	}
 	vec_done(&bursts);
 	return error;
 }
