@@ -267,6 +267,9 @@ os.rmdir(sys.argv[2])
         group = (old if old.is_dir() else new) / f"perftracker-demo-{os.getpid()}"
         try:
             group.mkdir()
+            # From outside of the group: no process in it could remove it.
+            words = [str(os.getpid()), str(group)]
+            subprocess.check_call([sys.executable, "-S", "-c", self.remover, *words])
             if old.is_dir():
                 (group / "cpu.cfs_period_us").write_text("100000")
                 (group / "cpu.cfs_quota_us").write_text(limit)
@@ -277,11 +280,6 @@ os.rmdir(sys.argv[2])
             print(
                 f"fault quota: cgroups can't be written here, so all is well: {error}", flush=True
             )
-            if group.is_dir():
-                group.rmdir()
-            return
-        words = [str(os.getpid()), str(group)]
-        subprocess.check_call([sys.executable, "-S", "-c", self.remover, *words])
 
 
 CLASSES: dict[str, type[Fault]] = {

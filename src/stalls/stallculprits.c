@@ -36,6 +36,21 @@ static int add_process(void *context, uint32_t pid, int64_t ns)
 
 /* By CPUs. */
 
+static size_t first_event(const struct stall_recording *recording, int64_t time_ns)
+{
+	size_t low = 0, high = recording->events.cnt;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (recording->events.data[middle].time_ns < time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static int add_users(const struct judge *judge, uint32_t finding, struct tally *tally)
 {
 	int error = 0;
@@ -54,6 +69,30 @@ static int add_users(const struct judge *judge, uint32_t finding, struct tally *
 		(void)cpuruns_usage(&judge->runs, &query, add_process, tally, &error);
 		if (error < 0)
 			return error;
+	}
+	return 0;
+}
+
+/* Samples of the CPU, where its changes were not recorded. */
+static int add_sampled(const struct judge *judge, uint32_t finding, struct tally *tally)
+{
+	const struct stall_recording *recording = judge->recording;
+
+	vec_foreach(gap, &judge->gaps) {
+		const struct stall_part key = { .thread = gap->thread, .begin_ns = gap->wake_ns };
+		const struct stall_part *part = judge_find_part(judge, &key);
+
+		if (part == NULL || part->finding != finding)
+			continue;
+		for (size_t i = first_event(recording, part->begin_ns);
+		     i < recording->events.cnt && recording->events.data[i].time_ns < part->end_ns;
+		     i++) {
+			const struct stall_event *event = &recording->events.data[i];
+
+			if (event->kind == STALL_SAMPLE && event->cpu == gap->on_cpu &&
+			    add_process(tally, event->pid, (int64_t)recording->sample_ns) < 0)
+				return -ENOMEM;
+		}
 	}
 	return 0;
 }
@@ -199,21 +238,6 @@ static void take_culprits(const struct judge *judge, struct tally *tally,
 
 /* What the culprit did: the most telling function of its stacks in these times. */
 
-static size_t first_event(const struct stall_recording *recording, int64_t time_ns)
-{
-	size_t low = 0, high = recording->events.cnt;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (recording->events.data[middle].time_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static void offer_holder(const struct judge *judge, uint32_t chain, uint32_t *best,
 			 struct stall_finding *finding)
 {
@@ -348,8 +372,12 @@ static int list_culprits(struct judge *judge, uint32_t index, struct stall_findi
 {
 	switch (judge_traits(finding->class)->by) {
 	case BY_CPUS:
-		finding->likely = judge->runs.list.cnt == 0;
-		return finding->likely ? add_used(judge, tally) : add_users(judge, index, tally);
+		if (judge->runs.list.cnt > 0)
+			return add_users(judge, index, tally);
+		if (judge->recording->sample_ns > 0)
+			return add_sampled(judge, index, tally);
+		finding->likely = true;
+		return add_used(judge, tally);
 	case BY_SIGNALS:
 		return add_stoppers(judge, index, tally);
 	case BY_WAKING_THREADS:

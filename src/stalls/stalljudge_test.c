@@ -155,6 +155,23 @@ static void starvation_names_who_had_the_cpu_not_who_had_it_last(void **state)
 	assert_false(finding->likely);
 }
 
+static void where_changes_were_not_recorded_samples_name_who_had_the_cpu(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stall_recording *r = &fixture->recording;
+
+	test_process(r, 700, "hog");
+	test_out(r, 1000, 100, 'R', "");
+	for (int i = 0; i < 20; i++)
+		test_sample(r, 1005 + 5 * i, 700, "");
+	test_in(r, 1200, 100);
+	judge(fixture);
+	assert_non_null(find(fixture, STALL_STARVED));
+	assert_int_equal(find(fixture, STALL_STARVED)->culprits[0].pid, 700);
+	assert_true(ms(find(fixture, STALL_STARVED)->culprits[0].ns) > 99);
+	assert_false(find(fixture, STALL_STARVED)->likely);
+}
+
 static void add_counters(struct stall_recording *r, double at_ms, uint64_t cnt, double held_ms)
 {
 	(void)vec_push(&r->counters,
@@ -388,6 +405,29 @@ static void a_period_that_no_single_thread_shows_is_found(void **state)
 	assert_false(find(fixture, STALL_MMAP_LOCK)->in_turn);
 }
 
+static void a_burst_older_than_the_window_says_nothing_of_the_period(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stall_recording *r = &fixture->recording;
+
+	test_process(r, 800, "agent");
+	r->threads.data[0].state = 'D';
+	test_wake(r, 500, 100, 800, SMAPS_WAKE);
+	test_in(r, 501, 100);
+	for (int i = 0; i < 4; i++)
+		test_block(r, 1000 + 2000 * i, 1030 + 2000 * i, MUNMAP, 800, SMAPS_WAKE);
+	test_event(r, &(struct stall_event){ .time_ns = test_at(0),
+					     .kind = STALL_LOOK,
+					     .tid = 100,
+					     .pid = 100,
+					     .state = 'D',
+					     .chain = test_text(r, MUNMAP) });
+	judge(fixture);
+	assert_non_null(find(fixture, STALL_MMAP_LOCK));
+	assert_int_equal(find(fixture, STALL_MMAP_LOCK)->cnt, 5);
+	assert_true(ms(find(fixture, STALL_MMAP_LOCK)->period_ns) > 1999);
+}
+
 static void irregular_bursts_have_no_period(void **state)
 {
 	struct fixture *fixture = *state;
@@ -477,6 +517,7 @@ int main(void)
 		TEST(a_thread_of_its_own_that_holds_the_map_is_no_foreign_reader),
 		TEST(an_interrupted_process_is_innocent),
 		TEST(starvation_names_who_had_the_cpu_not_who_had_it_last),
+		TEST(where_changes_were_not_recorded_samples_name_who_had_the_cpu),
 		TEST(a_quota_comes_before_starvation),
 		TEST(a_quota_that_held_back_nothing_then_is_not_the_cause),
 		TEST(a_wait_for_an_idle_cpu_blames_no_process),
@@ -491,6 +532,7 @@ int main(void)
 		TEST(an_unknown_wait_is_not_explained),
 		TEST(ranks_hit_in_turn_are_told),
 		TEST(a_period_that_no_single_thread_shows_is_found),
+		TEST(a_burst_older_than_the_window_says_nothing_of_the_period),
 		TEST(irregular_bursts_have_no_period),
 		TEST(without_wakers_the_kernels_sum_tells_of_starvation),
 		TEST(page_faults_on_the_cpu_are_told_but_are_no_stall),

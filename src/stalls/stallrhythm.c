@@ -88,13 +88,19 @@ static void describe(struct judge *judge, uint32_t index)
 	}
 }
 
-/* Period of one thread's bursts: spans[cnt], by time. 0: they are not periodic. */
-static int find_period(const struct span *spans, size_t cnt, int64_t *ret_ns)
+/* Period of bursts: spans[cnt], by time. 0: they are not periodic. */
+static int find_period(const struct judge *judge, const struct span *spans, size_t cnt,
+		       int64_t *ret_ns)
 {
 	_cleanup_free_ int64_t *steps = NULL;
 	int64_t middle;
 
 	*ret_ns = 0;
+	/* When a burst began that is older than the window is not known. */
+	if (cnt > 0 && spans[0].begin_ns <= judge->recording->begin_ns) {
+		spans++;
+		cnt--;
+	}
 	if (cnt < HUNT_PERIODS_MIN + 1)
 		return 0;
 	steps = calloc(cnt - 1, sizeof(*steps));
@@ -150,7 +156,8 @@ static size_t merge_bursts(struct span *spans, size_t cnt)
 }
 
 /* Of the thread with the most bursts. */
-static int find_thread_rhythm(struct stall_finding *finding, const span_vec *bursts)
+static int find_thread_rhythm(const struct judge *judge, struct stall_finding *finding,
+			      const span_vec *bursts)
 {
 	int error = 0;
 
@@ -161,7 +168,7 @@ static int find_thread_rhythm(struct stall_finding *finding, const span_vec *bur
 		if (end - first <= finding->burst_cnt)
 			continue;
 		finding->burst_cnt = end - first;
-		error = find_period(&bursts->data[first], end - first, &finding->period_ns);
+		error = find_period(judge, &bursts->data[first], end - first, &finding->period_ns);
 	}
 	return error;
 }
@@ -176,11 +183,11 @@ static int find_rhythm(struct judge *judge, uint32_t index)
 	size_t cnt;
 
 	if (error == 0)
-		error = find_thread_rhythm(finding, &bursts);
+		error = find_thread_rhythm(judge, finding, &bursts);
 	if (error == 0 && bursts.cnt > 0) {
 		finding->in_turn = in_turn(&bursts);
 		cnt = merge_bursts(bursts.data, bursts.cnt);
-		error = find_period(bursts.data, cnt, &period_ns);
+		error = find_period(judge, bursts.data, cnt, &period_ns);
 		if (period_ns > 0) {
 			finding->burst_cnt = cnt;
 			finding->period_ns = period_ns;

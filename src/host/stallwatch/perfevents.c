@@ -356,17 +356,10 @@ static int open_beside(const struct perfcpu *cpu, int number, uint32_t id, uint6
 	return fd;
 }
 
-static int open_cpu(struct perfcpu *cpu, int number, uint32_t hz, size_t pages)
+static int open_cpu(struct perfcpu *cpu, int number, struct perf_event_attr attr, size_t pages)
 {
-	struct perf_event_attr attr = common_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
-	int fd;
+	const int fd = event_open(&attr, -1, number);
 
-	attr.freq = 1;
-	attr.sample_freq = hz;
-	attr.exclude_idle = 1;
-	attr.context_switch = 1;
-	attr.comm = 1;
-	fd = event_open(&attr, -1, number);
 	return fd < 0 ? fd : ring_map(&cpu->ring, fd, pages, false);
 }
 
@@ -390,15 +383,22 @@ static void tell_cpus(int error, struct stall_recording *recording)
 	(void)stallrecording_note(recording, text);
 }
 
-int perfevents_add_cpus(struct perfevents *events, uint32_t hz, struct stall_recording *recording)
+int perfevents_add_cpus(struct perfevents *events, uint32_t hz, bool switches,
+			struct stall_recording *recording)
 {
+	struct perf_event_attr attr = common_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
 	const int cnt = (int)sysconf(_SC_NPROCESSORS_CONF);
 	const size_t pages = cnt > CPUS_MANY ? CPU_PAGES_MANY : CPU_PAGES;
 	int failed = 0;
 
+	attr.freq = 1;
+	attr.sample_freq = hz;
+	attr.exclude_idle = 1;
+	attr.context_switch = switches;
+	attr.comm = 1;
 	for (int i = 0; i < cnt; i++) {
 		struct perfcpu cpu = { .ring.fd = -1, .waking_fd = -1, .signal_fd = -1 };
-		const int error = open_cpu(&cpu, i, hz, pages);
+		const int error = open_cpu(&cpu, i, attr, pages);
 
 		/* One that is offline has no events, and runs nothing. */
 		if (error == 0) {
@@ -406,7 +406,7 @@ int perfevents_add_cpus(struct perfevents *events, uint32_t hz, struct stall_rec
 				&cpu, i, events->points.of[TRACEPOINT_WAKING].id, &cpu.waking_id);
 			cpu.signal_fd = open_beside(
 				&cpu, i, events->points.of[TRACEPOINT_SIGNAL].id, &cpu.signal_id);
-			recording->sources |= STALL_BY_CPUS | STALL_BY_SAMPLES |
+			recording->sources |= STALL_BY_SAMPLES | (switches ? STALL_BY_CPUS : 0u) |
 					      (cpu.waking_fd >= 0 ? STALL_BY_WAKERS : 0u);
 		} else if (error != -ENODEV) {
 			failed = error;

@@ -56,8 +56,11 @@ void perfevents_close(struct perfevents *events);
 _must_check_ int perfevents_add_thread(struct perfevents *events, uint32_t tid,
 				       struct stall_recording *recording);
 
-/* Follows all CPUs, and who wakes the threads. hz: samples. Returns 0 or -ENOMEM. */
-_must_check_ int perfevents_add_cpus(struct perfevents *events, uint32_t hz,
+/*
+ * Follows all CPUs, and who wakes the threads. hz: samples. switches: also each change of the thread
+ * that has a CPU, which costs 2 us. Returns 0 or -ENOMEM.
+ */
+_must_check_ int perfevents_add_cpus(struct perfevents *events, uint32_t hz, bool switches,
 				     struct stall_recording *recording);
 
 /* Filters of the CPUs' events again, when a thread's global_tid is known. */

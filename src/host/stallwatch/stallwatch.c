@@ -16,6 +16,7 @@
 #define LOOK_RARE_NS (200 * NSEC_PER_MSEC)   /* where events tell more */
 #define LOOK_THREAD_NS (500 * NSEC_PER_USEC) /* looks take at most some percent of a CPU */
 #define QUOTA_NS (20 * NSEC_PER_MSEC)
+#define SWITCHES_NS (50 * NSEC_PER_MSEC)
 #define HOST_NS (500 * NSEC_PER_MSEC)
 
 enum { THREADS_EACH_MAX = 16 };
@@ -68,8 +69,30 @@ static int add_process(struct stallwatch *watch, const struct stallwatch_options
 	return error;
 }
 
+static uint64_t read_switches(const char *root)
+{
+	char text[64 << 10];
+	const char *at;
+
+	if (procfs_read(root, "stat", text, sizeof(text)) < 0)
+		return 0;
+	at = strstr(text, "\nctxt ");
+	return at != NULL ? strtoull(at + strlen("\nctxt "), NULL, 10) : 0;
+}
+
+/* Whether the host changes threads so often that recording each change would cost too much. */
+static bool switches_too_often(const char *root)
+{
+	const struct timespec moment = { .tv_nsec = SWITCHES_NS };
+	const uint64_t before = read_switches(root);
+
+	(void)nanosleep(&moment, NULL);
+	return read_switches(root) - before >
+	       STALLWATCH_SWITCHES_MAX / (uint64_t)(NSEC_PER_SEC / SWITCHES_NS);
+}
+
 /* Events of threads in the order of the threads: both lists have the same indices. */
-static int add_events(struct stallwatch *watch)
+static int add_events(struct stallwatch *watch, const char *root)
 {
 	struct stall_recording *recording = watch->recording;
 	int error = perfevents_open(&watch->events, recording), denied = 0;
@@ -93,7 +116,16 @@ static int add_events(struct stallwatch *watch)
 			       strerror(-denied));
 		error = stallrecording_note(recording, text);
 	}
-	return error < 0 ? error : perfevents_add_cpus(&watch->events, STALLWATCH_HZ, recording);
+	if (error < 0)
+		return error;
+	const bool often = switches_too_often(root);
+
+	error = perfevents_add_cpus(&watch->events, STALLWATCH_HZ, !often, recording);
+	return error < 0 || !often
+		       ? error
+		       : stallrecording_note(recording,
+					     "who had the CPUs exactly: the host changes threads "
+					     "too often, so samples tell");
 }
 
 static int read_names(struct stallwatch *watch)
@@ -215,7 +247,7 @@ static int watch_all(struct stallwatch *watch, const struct stallwatch_options *
 			? stallrecording_note(recording, "events of the kernel: not wanted")
 			: read_names(watch);
 	if (error == 0 && !options->without_events)
-		error = add_events(watch);
+		error = add_events(watch, options->root);
 	if (error == 0 && (recording->sources & STALL_BY_SAMPLES) != 0)
 		recording->sample_ns = NSEC_PER_SEC / STALLWATCH_HZ;
 	if (error == 0)

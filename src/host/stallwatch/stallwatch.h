@@ -25,7 +25,8 @@ struct stallwatch_options {
 	const volatile sig_atomic_t *stop; /* ends the window when set; may be NULL */
 };
 
-/* The most processor time it takes is a few percent of a CPU; see docs/stalls.md. */
+/* Changes of threads a second on the host, up to which each is recorded. */
+#define STALLWATCH_SWITCHES_MAX 100000u
 #define STALLWATCH_HZ 199u /* samples of the kernel's functions, of each CPU */
 
 /*

@@ -7,6 +7,9 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Needs the headers above, so it cannot be sorted among them. */
 /* clang-format off */
@@ -78,6 +81,84 @@ static void other_bytes_are_refused(_unused_ void **state)
 		assert_int_equal(parse(TEXTS[i], &stalls), -EINVAL);
 }
 
+struct fixture {
+	uv_loop_t loop;
+	struct run_options options;
+	struct stallhunt *hunt;
+	char folder[64], program[96];
+	struct wire_stalls found;
+	unsigned found_cnt;
+};
+
+static void take(void *arg, const struct wire_stalls *stalls)
+{
+	struct fixture *fixture = arg;
+
+	fixture->found = *stalls;
+	fixture->found_cnt++;
+}
+
+/* A program that writes what it was asked, as JSON, to the file behind --output. */
+static int setup(void **state)
+{
+	static const char SCRIPT[] =
+		"#!/bin/sh\n"
+		"echo '{\"verdict\": \"stalls\", \"window_ms\": 1, \"findings\": [{\"kind\": \"stall\","
+		"\"matters\": true, \"summary\": \"'$1 $2 $3'\"}]}' > \"$6\"\n";
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	FILE *file;
+
+	assert_int_equal(uv_loop_init(&fixture->loop), 0);
+	(void)snprintf(fixture->folder, sizeof(fixture->folder), "/tmp/stallhunt_testXXXXXX");
+	assert_non_null(mkdtemp(fixture->folder));
+	(void)snprintf(fixture->program, sizeof(fixture->program), "%s/program", fixture->folder);
+	file = fopen(fixture->program, "w");
+	assert_non_null(file);
+	assert_true(fputs(SCRIPT, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(chmod(fixture->program, 0700), 0);
+	fixture->options.out_dir = fixture->folder;
+	fixture->options.program = fixture->program;
+	fixture->hunt = stallhunt_new(&fixture->loop, &fixture->options, take, fixture);
+	assert_non_null(fixture->hunt);
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[128];
+
+	stallhunt_close(fixture->hunt);
+	assert_int_equal(uv_run(&fixture->loop, UV_RUN_DEFAULT), 0);
+	assert_int_equal(uv_loop_close(&fixture->loop), 0);
+	(void)snprintf(path, sizeof(path), "%s/stalls-5.json", fixture->folder);
+	(void)unlink(path);
+	(void)unlink(fixture->program);
+	assert_int_equal(rmdir(fixture->folder), 0);
+	free(fixture);
+	return 0;
+}
+
+static void a_window_gives_its_lines_and_the_next_one_has_to_wait(void **state)
+{
+	const uint32_t pids[] = { 11, 12 };
+	struct fixture *fixture = *state;
+	const int64_t now_ns = NSEC_PER_SEC;
+
+	stallhunt_begin(fixture->hunt, 5, pids, 0, now_ns); /* no worker: nothing begins */
+	stallhunt_begin(fixture->hunt, 5, pids, 2, now_ns);
+	stallhunt_begin(fixture->hunt, 6, pids, 2, now_ns + 2 * STALLHUNT_GAP_NS); /* one is open */
+	assert_int_equal(uv_run(&fixture->loop, UV_RUN_DEFAULT), 0);
+	assert_int_equal(fixture->found_cnt, 1);
+	assert_int_equal(fixture->found.number, 5);
+	assert_string_equal(fixture->found.lines[0], "stalls --pid=11,12 --seconds=12");
+	stallhunt_begin(fixture->hunt, 7, pids, 2, now_ns + STALLHUNT_GAP_NS / 2);
+	assert_int_equal(uv_run(&fixture->loop, UV_RUN_DEFAULT), 0);
+	assert_int_equal(fixture->found_cnt, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -85,6 +166,8 @@ int main(void)
 		cmocka_unit_test(stalls_that_matter_become_lines),
 		cmocka_unit_test(no_stall_is_a_line_too),
 		cmocka_unit_test(other_bytes_are_refused),
+		cmocka_unit_test_setup_teardown(
+			a_window_gives_its_lines_and_the_next_one_has_to_wait, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
