@@ -374,7 +374,7 @@ static int list_culprits(struct judge *judge, uint32_t index, struct stall_findi
 	case BY_CPUS:
 		if (judge->runs.list.cnt > 0)
 			return add_users(judge, index, tally);
-		if (judge->recording->sample_ns > 0)
+		if ((judge->recording->sources & STALL_BY_SAMPLES) != 0)
 			return add_sampled(judge, index, tally);
 		finding->likely = true;
 		return add_used(judge, tally);
