@@ -15,7 +15,7 @@ test: ## every test; the last line is "N passed, N failed"
 	@tools/bootstrap --system build test
 	@python3 tests/run $(PARTS)
 
-demo: all ## a 4-rank training job in which FAULT happens (io cpu gc lock noise imbalance all none)
+demo: all ## a 4-rank training job in which FAULT happens (io cpu gc lock noise imbalance all stall stop quota none)
 	@tools/bootstrap demo
 	@tools/demo $(FAULT) $(OUT)
 

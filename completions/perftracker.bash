@@ -4,10 +4,11 @@
 
 _perftracker_options() {
 	case $1 in
-	run) echo '--output --keep-traces --format --report-to --log-format --color --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --audit-every --no-checkup --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --hub --secret-file --insecure --store --config --show-settings --help' ;;
+	run) echo '--output --keep-traces --format --report-to --log-format --color --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --audit-every --no-checkup --no-stall-window --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --hub --secret-file --insecure --store --config --show-settings --help' ;;
 	profile) echo '--job --socket --format --output --window --timeout --help' ;;
 	status) echo '--job --socket --hub --config --watch --format --help' ;;
 	stacks) echo '--job --all --children --format --output --each --twice --native --python --verbose --help' ;;
+	stalls) echo '--pid --job --seconds --proc-only --format --output --record --exit-code --verbose --help' ;;
 	accept) echo '--job --socket --help' ;;
 	timeline) echo '--output --last --ranks --no-align --format --help' ;;
 	jobs) echo '--store --limit --format --help' ;;
@@ -84,6 +85,12 @@ _perftracker_value() {
 	'stacks --format' | 'stacks -f') _perftracker_words 'text json folded speedscope html' ;;
 	'stacks --output' | 'stacks -o') _perftracker_paths -f ;;
 	'stacks --twice') ;;
+	'stalls --pid' | 'stalls -p') ;;
+	'stalls --job') ;;
+	'stalls --seconds' | 'stalls -s') ;;
+	'stalls --format' | 'stalls -f') _perftracker_words 'text json timeline' ;;
+	'stalls --output' | 'stalls -o') _perftracker_paths -f ;;
+	'stalls --record' | 'stalls -r') _perftracker_paths -f ;;
 	'accept --job') ;;
 	'accept --socket') _perftracker_paths -f ;;
 	'timeline --output' | 'timeline -o') _perftracker_paths -f ;;
@@ -188,7 +195,7 @@ _perftracker() {
 	local command=${COMP_WORDS[1]}
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_perftracker_words 'run profile status stacks accept timeline jobs history report analyze diff summarize localize simulate dump doctor flame replay roofline gpu-sampler hostd hub --help --version'
+		_perftracker_words 'run profile status stacks stalls accept timeline jobs history report analyze diff summarize localize simulate dump doctor flame replay roofline gpu-sampler hostd hub --help --version'
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do

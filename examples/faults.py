@@ -13,7 +13,9 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import mmap
 import os
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -21,7 +23,7 @@ import threading
 import time
 
 IN_SERVER = ("io", "imbalance")
-NAMES = ("io", "cpu", "gc", "lock", "noise", "imbalance", "all", "none")
+NAMES = ("io", "cpu", "gc", "lock", "noise", "imbalance", "all", "stall", "stop", "quota", "none")
 
 
 class Fault:
@@ -171,12 +173,124 @@ while os.path.exists("/proc/" + sys.argv[1]):
             subprocess.check_call([sys.executable, "-S", "-c", self.hog, str(os.getpid())])
 
 
+# A stranger that looks at the ranks every 2.5 s, as some monitoring agents do: how much memory has
+# each of its pages? It is orphaned at once, and leaves when the launcher does.
+WATCHER = """
+import os, sys, time
+if os.fork():
+    os._exit(0)
+launcher, busy_s = sys.argv[1], float(sys.argv[2])
+def ranks():
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat") as stat:
+                if stat.read().rpartition(")")[2].split()[1] == launcher:
+                    yield pid
+        except OSError:
+            pass
+while os.path.exists("/proc/" + launcher):
+    begin_s = time.monotonic()
+    while time.monotonic() - begin_s < busy_s:
+        for pid in ranks():
+            try:
+                with open(f"/proc/{pid}/smaps") as smaps:
+                    smaps.read()
+            except OSError:
+                pass
+    time.sleep(max(0, 2.5 - (time.monotonic() - begin_s)))
+"""
+
+
+class WatchedMemory(Fault):
+    """Something reads the memory maps of all ranks, which map and unmap as allocators do."""
+
+    def prepare(self) -> None:
+        self.memory = mmap.mmap(-1, 192 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self.memory.madvise(mmap.MADV_NOHUGEPAGE)
+        for offset in range(0, len(self.memory), mmap.PAGESIZE):
+            self.memory[offset] = 1
+
+    def begin(self) -> None:
+        if self.rank == self.victim:
+            subprocess.check_call(
+                [sys.executable, "-S", "-c", WATCHER, str(os.getppid()), str(0.6 * self.strength)]
+            )
+
+    def step(self, number: int) -> None:
+        for _ in range(40):
+            with mmap.mmap(-1, 1 << 20) as buffer:
+                buffer[0] = 1
+
+
+class Stopped(Fault):
+    """A stranger that stops the victim for a while, again and again."""
+
+    stopper = """
+import os, signal, sys, time
+if os.fork():
+    os._exit(0)
+pid, stopped_s = int(sys.argv[1]), float(sys.argv[2])
+try:
+    while True:
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(stopped_s)
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(2)
+except ProcessLookupError:
+    pass
+"""
+
+    def begin(self) -> None:
+        if self.rank == self.victim:
+            words = [str(os.getpid()), str(1.5 * self.strength)]
+            subprocess.check_call([sys.executable, "-S", "-c", self.stopper, *words])
+
+
+class Quota(Fault):
+    """A control group that gives the victim a part of a CPU, as a container's limit does."""
+
+    # Waits for the end of the victim, since a group with a process in it can't be removed.
+    remover = """
+import os, sys, time
+if os.fork():
+    os._exit(0)
+while os.path.exists("/proc/" + sys.argv[1]):
+    time.sleep(0.5)
+os.rmdir(sys.argv[2])
+"""
+
+    def begin(self) -> None:
+        if self.rank != self.victim:
+            return
+        limit = f"{int(30000 / self.strength)}"
+        old, new = pathlib.Path("/sys/fs/cgroup/cpu"), pathlib.Path("/sys/fs/cgroup")
+        group = (old if old.is_dir() else new) / f"perftracker-demo-{os.getpid()}"
+        try:
+            group.mkdir()
+            # From outside of the group: no process in it could remove it.
+            words = [str(os.getpid()), str(group)]
+            subprocess.check_call([sys.executable, "-S", "-c", self.remover, *words])
+            if old.is_dir():
+                (group / "cpu.cfs_period_us").write_text("100000")
+                (group / "cpu.cfs_quota_us").write_text(limit)
+            else:
+                (group / "cpu.max").write_text(f"{limit} 100000")
+            (group / "cgroup.procs").write_text(str(os.getpid()))
+        except OSError as error:
+            print(
+                f"fault quota: cgroups can't be written here, so all is well: {error}", flush=True
+            )
+
+
 CLASSES: dict[str, type[Fault]] = {
     "cpu": SlowPython,
     "all": SlowPython,
     "gc": Collections,
     "lock": HeldLock,
     "noise": NoisyNeighbor,
+    "stall": WatchedMemory,
+    "stop": Stopped,
+    "quota": Quota,
 }
 
 

@@ -180,6 +180,12 @@ static const struct option_row rows[] = {
 	  .more = "By default, a job that has been steady for 20 seconds is profiled once, and again "
 		  "after 4 hours: so a job that is slow from its first step is found, too, and a later "
 		  "slowdown is compared with what the job looked like before." },
+	{ .name = "no-stall-window",
+	  FIELD(no_stall_window),
+	  .help = "do not look for what else kept the workers from running after a report",
+	  .more = "By default, after a report whose cause may be another process, a lock or a limit, "
+		  "`perftracker stalls` watches the workers of each host for 12 seconds, at most once a "
+		  "minute, in a process of low priority; what it finds is added to the report." },
 	{ .name = "budget-always",
 	  .argument = "PERCENT",
 	  FIELD(budget_always_frac),

@@ -1249,3 +1249,113 @@
  * healthy verdict inconclusive
  */
 #define LOST_FRAC 0.25
+
+/* --- The hunt for stalls (perftracker stalls) --- */
+
+/*
+ * HUNT_PART_MIN_NS: ns | shorter ones are the daily bread of a scheduler | a time without a CPU that
+ * is looked at
+ */
+#define HUNT_PART_MIN_NS (1 * NSEC_PER_MSEC)
+
+/*
+ * HUNT_JOIN_NS: ns | a waiter for the GIL wakes every 5 ms | parts of one finding that are closer are
+ * counted as one
+ */
+#define HUNT_JOIN_NS (1 * NSEC_PER_MSEC)
+
+/*
+ * HUNT_FOLLOW_NS: ns | a waiter that wakes every 5 ms may wait for a CPU between | parts that are closer
+ * are one wait, which the thread that ends the last one held up
+ */
+#define HUNT_FOLLOW_NS (60 * NSEC_PER_MSEC)
+
+/* HUNT_BURST_NS: ns | docs/stalls.md | parts that are closer belong to one burst */
+#define HUNT_BURST_NS (300 * NSEC_PER_MSEC)
+
+/* HUNT_PERIODS_MIN: bursts | docs/stalls.md | times between bursts that make a period */
+#define HUNT_PERIODS_MIN 3u
+
+/*
+ * HUNT_PERIOD_SPREAD: share of the period | docs/stalls.md | longest less shortest time between
+ * bursts, of a periodic cause
+ */
+#define HUNT_PERIOD_SPREAD 0.2
+
+/*
+ * HUNT_TURN_FRAC: share of bursts | docs/stalls.md | so many must keep the order of processes that are
+ * hit in turn
+ */
+#define HUNT_TURN_FRAC 0.8
+
+/*
+ * HUNT_TOTAL_FRAC: share of the window | a healthy program alone loses less | a cause that takes more
+ * is a stall
+ */
+#define HUNT_TOTAL_FRAC 0.002
+
+/*
+ * HUNT_STARVED_FRAC: share of the window | hosts always have some other work | starvation of CPU that
+ * is a stall
+ */
+#define HUNT_STARVED_FRAC 0.02
+
+/* HUNT_LONG_NS: ns | not recorded | a single part as long is a stall */
+#define HUNT_LONG_NS (20 * NSEC_PER_MSEC)
+
+/* HUNT_SHORT_NS: ns | a healthy program alone | a cause without a longer part needs a larger share */
+#define HUNT_SHORT_NS (3 * NSEC_PER_MSEC)
+
+/*
+ * HUNT_IDLE_FRAC: share of a wait for a CPU | not recorded | an own CPU that was idle for longer was
+ * not taken by another process
+ */
+#define HUNT_IDLE_FRAC 0.8
+
+/*
+ * HUNT_QUOTA_FRAC: share of a wait for a CPU | docs/stalls.md | a cgroup that was held back for longer
+ * is the cause
+ */
+#define HUNT_QUOTA_FRAC 0.5
+
+/*
+ * HUNT_QUOTA_LATE_NS: ns | counters are read every 20 ms | later, the kernel's sum of the time held
+ * back has grown
+ */
+#define HUNT_QUOTA_LATE_NS (2 * NSEC_PER_MSEC)
+
+/*
+ * HUNT_WORKER_FRAC: share of the window | not recorded | a thread that ran for longer is judged, not
+ * the main one alone
+ */
+#define HUNT_WORKER_FRAC 0.1
+
+/* HUNT_BUSY_FRAC: share of the window | not recorded | work in the kernel that is told */
+#define HUNT_BUSY_FRAC 0.05
+
+/*
+ * HUNT_BUSY_SAMPLES_MIN: samples | 199 Hz | fewer of one kind of work in the kernel are chance
+ */
+#define HUNT_BUSY_SAMPLES_MIN 10u
+
+/*
+ * HUNT_UNKNOWN_FRAC: share of the window | not recorded | waits of which nothing is known, from which on
+ * "no stall" is not said
+ */
+#define HUNT_UNKNOWN_FRAC 0.1
+
+/*
+ * HUNT_TICKS_MIN: ticks of 10 ms | the kernel counts steal and interrupts in ticks | fewer are chance
+ */
+#define HUNT_TICKS_MIN 20u
+
+/* HUNT_STEAL_FRAC: share of all CPU time | not recorded | stolen by the hypervisor */
+#define HUNT_STEAL_FRAC 0.02
+
+/* HUNT_IRQ_FRAC: share of all CPU time | not recorded | spent in interrupts */
+#define HUNT_IRQ_FRAC 0.1
+
+/*
+ * HUNT_SIGNAL_NS: ns | not recorded | a stop that follows a signal within this time is its effect
+ */
+#define HUNT_SIGNAL_NS (100 * NSEC_PER_MSEC)

@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "base/text/clean.h"
 #include "model/rankset.h"
-#include "model/slowdown.h"
+#include "model/reported/slowdown.h"
 
 #include <inttypes.h>
 #include <math.h>

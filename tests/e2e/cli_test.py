@@ -28,6 +28,7 @@ COMMANDS = [
     "flame",
     "replay",
     "roofline",
+    "stalls",
     "status",
     "timeline",
     "analyze",

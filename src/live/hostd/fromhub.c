@@ -168,6 +168,23 @@ void hostd_forget_silence(struct hostd *hostd)
 	resume(hostd);
 }
 
+/* A report may leave open who took the time: a stall window of the workers here may tell. */
+static void hunt_stalls(struct hostd *hostd)
+{
+	uint32_t pids[STALLHUNT_WORKERS_MAX];
+	size_t cnt = 0;
+
+	if (!stallhunt_wants(&hostd->about.report))
+		return;
+	vec_foreach(client, &hostd->clients) {
+		const struct client *of = *client;
+
+		if (of->is_worker && !of->worker.gone && cnt < STALLHUNT_WORKERS_MAX)
+			pids[cnt++] = of->pid;
+	}
+	stallhunt_begin(hostd->stallhunt, hostd->about.report.number, pids, cnt, clock_mono_ns());
+}
+
 /* The iteration that a hang made long must not count as a slow one after its report. */
 static void take_report(void *arg, const struct bus_message *message)
 {
@@ -180,6 +197,7 @@ static void take_report(void *arg, const struct bus_message *message)
 	if (hostd->setup.metrics != NULL)
 		metrics_host_report(hostd->setup.metrics, message->data, clock_wall_ns());
 	hostd_forget_silence(hostd);
+	hunt_stalls(hostd);
 }
 
 /* What hostd itself publishes comes back, too. */

@@ -478,6 +478,7 @@ static void free_hostd(struct hostd *hostd)
 		hostd->subs[i] = bus_unsub(hostd->setup.bus, hostd->subs[i]);
 	otherhosts_done(&hostd->about.others);
 	pool_close(hostd->pool);
+	stallhunt_close(hostd->stallhunt);
 	contenders_close(&hostd->contenders);
 	netwatch_close(&hostd->netwatch);
 	gpuwatch_stop(hostd->gpuwatch);
@@ -489,6 +490,11 @@ static void free_hostd(struct hostd *hostd)
 	if (hostd->listen_fd >= 0)
 		(void)close(hostd->listen_fd);
 	free(hostd);
+}
+
+static void take_stalls(void *arg, const struct wire_stalls *stalls)
+{
+	hostd_publish(arg, SUBJECT_STALLS, stalls, sizeof(*stalls));
 }
 
 static void start_handles(struct hostd *hostd)
@@ -523,6 +529,8 @@ int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *
 		return r;
 	}
 	hostd->pool = pool_new(setup->loop, setup->options->jobs, hostd_summary_done, hostd);
+	if (!setup->options->no_stall_window)
+		hostd->stallhunt = stallhunt_new(setup->loop, setup->options, take_stalls, hostd);
 	r = hostd->pool == NULL ? -ENOMEM : hostd_subscribe(hostd);
 	if (r < 0) {
 		free_hostd(hostd);

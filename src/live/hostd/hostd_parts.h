@@ -13,6 +13,7 @@
 #include "live/hostd/netwatch.h"
 #include "live/hostd/owncosts.h"
 #include "live/hostd/pool.h"
+#include "live/hostd/stallhunt.h"
 #include "live/hostd/worker.h"
 
 /* One connection: a worker after MSG_HELLO, else a client with a request. */
@@ -49,6 +50,7 @@ struct hostd {
 	VEC(struct exitwatch *) exits;
 	uint64_t next_client;
 	struct pool *pool;
+	struct stallhunt *stallhunt; /* NULL: --no-stall-window */
 	struct bus_sub *subs[9];
 	struct wire_overhead overhead; /* the latest from the hub */
 	struct own_costs own;
@@ -82,9 +84,7 @@ int hostd_save_records(struct hostd *hostd); /* of all workers; 0 or the last -e
 /* Returns 0 or -errno. Fills in the header. */
 int hostd_reply(struct client *client, const struct message *message);
 
-/* Subscribes to the hub's messages. Returns 0 or -errno. */
-_must_check_ int hostd_subscribe(struct hostd *hostd);
-
+_must_check_ int hostd_subscribe(struct hostd *hostd); /* to the hub's messages; 0 or -errno */
 /* Suspends all detectors: from a window's begin to the last complete trace the job is slower. */
 void hostd_suspend(struct hostd *hostd);
 

@@ -9,6 +9,7 @@
 #include "live/hub/keeping.h"
 #include "live/hub/publish.h"
 #include "live/link/wire_request.h"
+#include "live/link/wire_stalls.h"
 #include "live/overhead/costtext.h"
 #include "model/thresholds.h"
 #include "report/phrase.h"
@@ -237,7 +238,37 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 	if (ret == 0 && !hub->options->quiet && !brief)
 		log_line(LOG_INFO, "event=report-written file=\"%s\"", hub->last.path);
 	hub_reply(hub, ret < 0 ? -ret : 0, ret < 0 ? err.text : hub->last.path);
-	arena_done(&report->arena);
+	/* hostd may look for what else it finds. The report of a check-up aside stays aside. */
+	if (aside || hub->ending)
+		arena_done(&report->arena);
+	else
+		stallnotes_keep(&hub->stallnotes, report, number);
+}
+
+/* Publishes the latest report again, with what a stall window saw. */
+static void take_stalls(void *arg, const struct bus_message *message)
+{
+	struct hub *hub = arg;
+	const struct wire_stalls *stalls = message->data;
+	struct stallnotes *notes = &hub->stallnotes;
+	struct err err = { "out of memory" };
+	int error;
+
+	if (message->len != sizeof(*stalls) || stalls->line_cnt == 0)
+		return;
+	error = stallnotes_add(notes, stalls);
+	if (error == -ENOENT)
+		return; /* another report was published meanwhile */
+	if (error == 0)
+		error = publish_files(&notes->report, hub->options, notes->number, &err);
+	if (error == 0)
+		publish_text(&notes->report, hub->options, notes->number, true);
+	else
+		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
+	for (size_t i = 0; i < MIN(stalls->line_cnt, WIRE_STALL_LINES) && !hub->options->quiet; i++)
+		log_line(LOG_INFO, "event=stall-window report=%" PRIu64 " found=\"%.*s\"",
+			 notes->number, (int)sizeof(stalls->lines[0]) - 1, stalls->lines[i]);
+	stallnotes_drop(notes);
 }
 
 void hub_report_blocked(struct hub *hub, int64_t now_ns)
@@ -463,6 +494,8 @@ int hub_open(struct bus *bus, const struct run_options *options, struct hub **re
 		r = bus_sub(bus, SUBJECT_WHERE, take_where, hub, &hub->subs[4]);
 	if (r == 0)
 		r = bus_sub(bus, SUBJECT_OWN, take_own, hub, &hub->subs[5]);
+	if (r == 0)
+		r = bus_sub(bus, SUBJECT_STALLS, take_stalls, hub, &hub->subs[6]);
 	if (r < 0) {
 		(void)hub_close(hub);
 		return r;
@@ -488,6 +521,7 @@ struct hub *hub_close(struct hub *hub)
 	reference_done(&hub->reference);
 	doubt_drop(&hub->doubt);
 	moment_end(&hub->moment);
+	stallnotes_drop(&hub->stallnotes);
 	free(hub);
 	return NULL;
 }

@@ -13,6 +13,7 @@
 #include "live/hub/jobprofile.h"
 #include "live/hub/jobstate.h"
 #include "live/hub/reference.h"
+#include "live/hub/stallnotes.h"
 #include "live/link/wire_hang.h"
 #include "live/overhead/overhead.h"
 #include "live/pace/pacelog.h"
@@ -28,7 +29,7 @@ struct last_report {
 struct hub {
 	struct bus *bus;
 	const struct run_options *options;
-	struct bus_sub *subs[6];
+	struct bus_sub *subs[7];
 	VEC(struct wire_state) workers; /* one that ended stays until its rank connects again */
 	struct idmap places, ranks;	/* of them, by their id and by their rank */
 	VEC(struct wire_where) wheres;	/* of the latest hang, by worker */
@@ -41,6 +42,7 @@ struct hub {
 	struct checkup checkup;
 	struct doubt doubt;
 	struct moment moment;
+	struct stallnotes stallnotes;
 	struct reference reference;
 	struct jobstate_pace slowdown; /* as last logged; slow_since_step 0: none */
 	bool accepted;		       /* a person has accepted that slowdown */

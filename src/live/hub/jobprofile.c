@@ -10,7 +10,7 @@
 #include "live/hub/keeping.h"
 #include "live/hub/plan.h"
 #include "localize/localize.h"
-#include "model/slowdown.h"
+#include "model/reported/slowdown.h"
 
 #include <errno.h>
 #include <inttypes.h>

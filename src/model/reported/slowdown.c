@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/slowdown.h"
+#include "model/reported/slowdown.h"
 
 #include "model/thresholds.h"
 

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/hub/stallnotes.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+static const struct finding FINDINGS[] = {
+	{ .cause = "slow-link" },
+	{ .cause = "host-stall", .evidence = (const char *const[]){ "first" }, .evidence_cnt = 1 },
+};
+
+static struct report make(size_t finding_cnt)
+{
+	struct report report = { .findings = FINDINGS, .finding_cnt = finding_cnt };
+
+	arena_init(&report.arena);
+	return report;
+}
+
+static const struct wire_stalls STALLS = {
+	.number = 7, .line_cnt = 2, .found = 1, .lines = { "held by agent.py", "stopped" }
+};
+
+static void lines_go_to_the_finding_that_they_may_explain(_unused_ void **state)
+{
+	struct stallnotes notes = { 0 };
+	struct report report = make(2);
+	const struct finding *finding;
+
+	stallnotes_keep(&notes, &report, 7);
+	assert_int_equal(stallnotes_add(&notes, &STALLS), 0);
+	finding = &notes.report.findings[1];
+	assert_int_equal(notes.report.findings[0].evidence_cnt, 0);
+	assert_int_equal(finding->evidence_cnt, 3);
+	assert_string_equal(finding->evidence[0], "first");
+	assert_string_equal(finding->evidence[1],
+			    "stall window after this report: held by agent.py");
+	assert_int_equal(FINDINGS[1].evidence_cnt, 1); /* the original is as it was */
+	stallnotes_drop(&notes);
+}
+
+static void without_such_a_finding_they_are_notes(_unused_ void **state)
+{
+	struct stallnotes notes = { 0 };
+	struct report report = make(1);
+
+	stallnotes_keep(&notes, &report, 7);
+	assert_int_equal(stallnotes_add(&notes, &STALLS), 0);
+	assert_int_equal(notes.report.note_cnt, 2);
+	stallnotes_drop(&notes);
+}
+
+static void lines_of_an_older_report_are_refused(_unused_ void **state)
+{
+	struct stallnotes notes = { 0 };
+	struct report first = make(2), second = make(2);
+
+	assert_int_equal(stallnotes_add(&notes, &STALLS), -ENOENT);
+	stallnotes_keep(&notes, &first, 7);
+	stallnotes_keep(&notes, &second, 8);
+	assert_int_equal(stallnotes_add(&notes, &STALLS), -ENOENT);
+	stallnotes_drop(&notes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_go_to_the_finding_that_they_may_explain),
+		cmocka_unit_test(without_such_a_finding_they_are_notes),
+		cmocka_unit_test(lines_of_an_older_report_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
