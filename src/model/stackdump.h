@@ -43,6 +43,8 @@ struct stacks_thread {
 	enum stacks_end end;
 	const char *why_incomplete; /* "" for a whole stack */
 	bool moved;		    /* between the two samples of `twice` */
+	char state_before;	    /* in the first of them */
+	uint32_t common_cnt;	    /* outermost Python functions that both have */
 	bool mixed; /* false: Python frames could not be placed between native ones, they follow */
 	const struct stacks_frame *frames; /* innermost first */
 	size_t frame_cnt;

@@ -243,7 +243,7 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 void hub_report_blocked(struct hub *hub, int64_t now_ns)
 {
 	struct report report;
-	const struct hang_facts facts = { .states = hub->workers.data,
+	const struct hang_input facts = { .states = hub->workers.data,
 					  .cnt = hub->workers.cnt,
 					  .wheres = hub->wheres.data,
 					  .where_cnt = hub->wheres.cnt,

@@ -82,8 +82,11 @@ static json_t *thread_object(struct json_writer *w, const struct stacks_process 
 	jsonwriter_put_text(w, object, "wait_channel", some(thread->channel));
 	jsonwriter_put(w, object, "kernel", kernel_array(w, thread->kernel));
 	jsonwriter_put(w, object, "stopped", json_boolean(thread->stopped));
-	if (process->twice)
+	if (process->twice) {
 		jsonwriter_put(w, object, "moved", json_boolean(thread->moved));
+		jsonwriter_put(w, object, "state_before", letter(thread->state_before));
+		jsonwriter_put(w, object, "common_functions", number(thread->common_cnt));
+	}
 	jsonwriter_put(w, object, "complete", json_boolean(thread->end == STACKS_WHOLE));
 	jsonwriter_put_text(w, object, "why_incomplete", some(thread->why_incomplete));
 	jsonwriter_put(w, object, "mixed", json_boolean(thread->mixed));
