@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "model/hangrecord.h"
+#include "model/hang/hangrecord.h"
 
 struct desync {
 	const struct hang_entered *front; /* the latest collective of the group */

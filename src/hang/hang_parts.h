@@ -9,7 +9,7 @@
 #include "hang/hangdiagnosis.h"
 #include "hang/hangrules.h"
 #include "hang/stackfacts.h"
-#include "model/hangrecord.h"
+#include "model/hang/hangrecord.h"
 #include "model/report.h"
 
 #define HANG_CALLERS_MAX 16u
@@ -22,6 +22,7 @@ struct blocked {
 	uint64_t front;		       /* progress of the majority */
 	bool behind_known;
 	bool all_load;	      /* no worker is behind: all of them wait for their loaders */
+	bool all_move;	      /* no rank waits: all were in other functions two seconds later */
 	bool halted;	      /* a process is stopped or gone: that explains the others' waits */
 	bool skipped;	      /* those behind wait in a collective, which others have not entered */
 	struct desync desync; /* used if no rank is behind by its marks */

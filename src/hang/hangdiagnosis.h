@@ -18,7 +18,7 @@
  */
 #pragma once
 
-#include "model/hangrecord.h"
+#include "model/hang/hangrecord.h"
 #include "model/report.h"
 
 struct hang_facts {

@@ -2,6 +2,7 @@
 #include "base/str.h"
 #include "base/text/pythoncode.h"
 #include "hang/hang_parts.h"
+#include "hang/longcalls.h"
 #include "model/place/place.h"
 
 #include <errno.h>
@@ -317,7 +318,7 @@ static int fill_findings(const struct blocked *b, struct report *report)
 	for (size_t rule = 0; rule < hangrules_cnt; rule++) {
 		int error;
 
-		if (!is_used(b, rule))
+		if (hangrules[rule].pause || !is_used(b, rule))
 			continue;
 		error = fill_finding(b, rule, &findings[report->finding_cnt]);
 		if (error < 0)
@@ -432,8 +433,42 @@ static int say_stuck(const struct blocked *b, struct report *report)
 	return report->reason != NULL ? 0 : -ENOMEM;
 }
 
+/* Whether all ranks accused may only take long. */
+static bool is_pause(const struct blocked *b, size_t *ret_first)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < b->cnt; i++) {
+		if (b->rules[i] == HANG_NO_RULE)
+			continue;
+		if (!hangrules[b->rules[i]].pause)
+			return false;
+		*ret_first = cnt++ == 0 ? i : *ret_first;
+	}
+	return cnt > 0;
+}
+
+static int say_pause(const struct blocked *b, size_t first, struct report *report)
+{
+	const char *does = longcalls_find(stack_of(b, first));
+
+	report->verdict = VERDICT_INCONCLUSIVE;
+	report->finding_cnt = 0;
+	if (does != NULL)
+		report->reason = arena_printf(
+			b->arena,
+			"rank %d %s since %.0f s, which may only take long: a hang is reported after %d s",
+			b->records[first].rank, does,
+			(double)b->records[first].silent_ns / NSEC_PER_SEC,
+			(int)(HANG_PAUSE_NS / NSEC_PER_SEC));
+	else
+		report->reason = "no iteration ends, but all ranks run, and their stacks move";
+	return report->reason != NULL ? 0 : -ENOMEM;
+}
+
 int hang_fill_report(const struct blocked *b, bool blind, struct report *report)
 {
+	size_t first = 0;
 	int ret = fill_findings(b, report);
 
 	report->workers_analyzed = (int)b->cnt;
@@ -446,6 +481,10 @@ int hang_fill_report(const struct blocked *b, bool blind, struct report *report)
 	};
 	if (ret < 0)
 		return ret;
+	if (is_pause(b, &first)) {
+		ret = say_pause(b, first, report);
+		return ret < 0 ? ret : fill_notes(b, blind, report);
+	}
 	if (report->finding_cnt > 0) {
 		report->verdict = VERDICT_ABNORMAL;
 		report->reason = reason_of(b);

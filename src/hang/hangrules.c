@@ -31,6 +31,8 @@ const struct hang_rule hangrules[] = {
 	  "process stopped (SIGSTOP or a debugger)", true, CONFIDENCE_HIGH },
 	{ HANG_HALTED, 0, .id = NULL }, /* it waits for that one, or for who does */
 	{ HANG_SKIPPED, HANG_ROAMS, .id = NULL },
+	{ HANG_ACCUSED | HANG_PAUSES, HANG_LOCK, .id = "", .pause = true },
+	{ HANG_NOBODY | HANG_ALL_MOVE, 0, .id = "", .pause = true },
 	{ HANG_ACCUSED | HANG_IN_KERNEL, 0, "PT-903", "kernel-wait",
 	  "uninterruptible wait in the kernel",
 	  "Usually storage, a network file system or a driver: see /proc/PID/stack as root, and "

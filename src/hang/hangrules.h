@@ -8,7 +8,7 @@
 
 #include "model/finding.h"
 
-/* What is known of one rank; the last three are of the whole job. */
+/* What is known of one rank, or, where it says so, of the job. */
 enum hang_fact {
 	HANG_ENDED = 1 << 0,
 	HANG_ENDED_WELL = 1 << 1,   /* it left: its program ended by itself, or with status 0 */
@@ -28,9 +28,12 @@ enum hang_fact {
 	HANG_LOOP = 1 << 15,	   /* its stack, twice: runs in one function */
 	HANG_GPU = 1 << 16,	   /* its stack: waits for work of a GPU */
 	HANG_UNLAUNCHED = 1 << 17, /* the process that started it is gone */
+	HANG_PAUSES = 1 << 21,	   /* in a function that may take long: longcalls.h */
+	HANG_MOVES = 1 << 23,	   /* its stack, twice: in other functions, and in no collective */
 	HANG_HALTED = 1 << 18,	   /* the job: a process is stopped or gone, which explains waits */
 	HANG_SKIPPED = 1 << 19,	   /* the job: those behind wait in a collective, others went on */
 	HANG_NOBODY = 1 << 20,	   /* the job: no rank is accused */
+	HANG_ALL_MOVE = 1 << 22,   /* the job: all ranks run, and their stacks move */
 };
 
 struct hang_rule {
@@ -40,6 +43,7 @@ struct hang_rule {
 	const char *place; /* the finding's name if no stack is known */
 	bool by_state;	   /* the state of the process counts, not where it was */
 	enum confidence confidence;
+	bool pause; /* no hang yet: it may only take long */
 };
 
 #define HANG_NO_RULE SIZE_MAX

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which ranks differ from the others, and the facts of each that hangrules.h decides by. */
 #include "hang/hang_parts.h"
+#include "hang/longcalls.h"
 
 #include <errno.h>
 #include <string.h>
@@ -323,6 +324,11 @@ static uint32_t facts_of(const struct blocked *b, size_t i)
 		facts |= HANG_AT_LOADER;
 	if (record->launcher_gone)
 		facts |= HANG_UNLAUNCHED;
+	if (record->silent_ns > 0 && record->silent_ns < HANG_PAUSE_NS &&
+	    longcalls_find(stack_of(b, i)) != NULL)
+		facts |= HANG_PAUSES;
+	if (b->all_move)
+		facts |= HANG_ALL_MOVE;
 	return facts | (b->halted ? HANG_HALTED : 0);
 }
 
@@ -423,6 +429,15 @@ static bool is_halted(const struct blocked *b)
 	return false;
 }
 
+/* Whether two samples show each rank in other functions: an evaluation of all, for example. */
+static bool all_move(const struct blocked *b)
+{
+	for (size_t i = 0; i < b->cnt; i++)
+		if ((b->stackfacts[i].facts & (HANG_MOVES | HANG_LOOP)) == 0)
+			return false;
+	return b->cnt > 0;
+}
+
 /* Compares the ranks' marks, then collectives, then stacks. Returns 0 or -ENOMEM. */
 static int find_differences(struct blocked *b)
 {
@@ -430,6 +445,7 @@ static int find_differences(struct blocked *b)
 
 	b->behind_known = find_front(b->records, b->cnt, &b->front);
 	b->all_load = !b->behind_known && all_load(b);
+	b->all_move = all_move(b);
 	b->halted = is_halted(b);
 	b->skipped = is_skipped(b);
 	if (!b->behind_known && !b->skipped)

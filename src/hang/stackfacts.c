@@ -238,6 +238,8 @@ static uint32_t find_facts(struct str *says, const struct stacks_process *proces
 		return facts | HANG_LOCK;
 	if (find_loop(says, process, thread))
 		return facts | HANG_LOOP;
+	if (process->twice && !stays(process, thread))
+		facts |= HANG_MOVES;
 	if (thread->waits[0] != '\0')
 		str_printf(says, "waits in %s: %s", thread->call, thread->waits);
 	if (thread->kernel != NULL && thread->state == 'D')
@@ -266,11 +268,17 @@ int stackfacts_find(const struct hang_record *record, struct arena *arena, struc
 	struct str says = { 0 }, child = { 0 }, stack = { 0 };
 	int error;
 
-	*ret = (struct stackfacts){ .stack = "", .says = "", .child = "" };
+	*ret = (struct stackfacts){ .facts = record->shown,
+				    .in_collective = record->in_collective,
+				    .stack = "",
+				    .says = record->says,
+				    .child = record->child };
 	if (thread == NULL)
 		return 0;
 	ret->facts = find_facts(&says, record->stacks, thread);
 	ret->in_collective = calls(thread, COLLECTIVES, true);
+	if (ret->in_collective)
+		ret->facts &= ~(uint32_t)(HANG_LOOP | HANG_MOVES);
 	find_child(&child, record);
 	stacknaming_stack(&stack, thread, DEPTH_MAX);
 	error = keep(arena, &says, &ret->says);

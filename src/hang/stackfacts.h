@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "model/hangrecord.h"
+#include "model/hang/hangrecord.h"
 
 struct stackfacts {
 	uint32_t facts;	    /* enum hang_fact: those that stacks show */
@@ -17,6 +17,6 @@ struct stackfacts {
 	const char *child;  /* where a worker of its loader is: "f > <system call read>"; "" */
 };
 
-/* Texts are in the arena or static. Without stacks all is empty. Returns 0 or -ENOMEM. */
+/* Texts are in the arena or the record's. Without stacks: what was shown. Returns 0 or -ENOMEM. */
 _must_check_ int stackfacts_find(const struct hang_record *record, struct arena *arena,
 				 struct stackfacts *ret);

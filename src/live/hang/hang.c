@@ -55,6 +55,8 @@ static struct hang_record record_of(const struct wire_state *state, int64_t now_
 		.leaf = "",
 		.awaited = "",
 		.ended = "",
+		.says = "",
+		.child = "",
 	};
 }
 
@@ -132,6 +134,10 @@ static int add_where(struct arena *arena, const struct wire_where *where, struct
 	ret->by = (enum awaited_by)where->awaited_by;
 	ret->ended = where->ended;
 	ret->ended_ago_ns = where->ended_ago_ns;
+	ret->shown = where->shown;
+	ret->in_collective = where->in_collective != 0;
+	ret->says = where->says;
+	ret->child = where->child;
 	return add_entered(arena, where, ret);
 }
 

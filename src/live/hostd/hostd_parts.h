@@ -9,6 +9,7 @@
 #include "format/shared/message.h"
 #include "live/gpuwatch/gpuwatch.h"
 #include "live/hostd/aboutjob.h"
+#include "live/hostd/hangstacks.h"
 #include "live/hostd/hostd.h"
 #include "live/hostd/netwatch.h"
 #include "live/hostd/owncosts.h"
@@ -48,7 +49,9 @@ struct hostd {
 	VEC(struct summary *) summaries;
 	VEC(struct exitwatch *) exits;
 	uint64_t next_client;
-	struct pool *pool;
+	struct pool *pool, *readers; /* readers: of stacks, hangstacks.h */
+	VEC(struct hangstacks_reading *) readings;
+	int64_t stacks_ns; /* of the latest blocked_stacks_publish() */
 	struct bus_sub *subs[9];
 	struct wire_overhead overhead; /* the latest from the hub */
 	struct own_costs own;
