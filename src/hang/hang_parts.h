@@ -8,6 +8,7 @@
 #include "hang/desync.h"
 #include "hang/hangdiagnosis.h"
 #include "hang/hangrules.h"
+#include "hang/meetings.h"
 #include "hang/stackfacts.h"
 #include "model/hang/hangrecord.h"
 #include "model/report.h"
@@ -18,8 +19,10 @@ struct blocked {
 	const struct hang_record *records;
 	size_t cnt;
 	struct stackfacts *stackfacts; /* by record */
-	size_t *rules;		       /* by record: index of its rule; HANG_NO_RULE: a victim */
-	uint64_t front;		       /* progress of the majority */
+	struct meetings meetings;
+	bool any_idle; /* a rank has not entered what others have, and is in no collective at all */
+	size_t *rules; /* by record: index of its rule; HANG_NO_RULE: a victim */
+	uint64_t front; /* progress of the majority */
 	bool behind_known;
 	bool all_load;	      /* no worker is behind: all of them wait for their loaders */
 	bool all_move;	      /* no rank waits: all were in other functions two seconds later */

@@ -55,12 +55,40 @@ static void append_awaited(struct str *line, const struct hang_record *record,
 
 static void append_entered(struct str *line, const struct hang_entered *entered)
 {
-	str_printf(line, "; of group %s it entered %s number %" PRId64 " last", entered->group,
-		   entered->name, entered->number);
+	str_printf(line, "; of group %s it entered %s%snumber %" PRId64 " last", entered->group,
+		   entered->name, entered->name[0] != '\0' ? " " : "", entered->number);
 	if (entered->elements > 0)
 		str_printf(line, ", %" PRIu64 " elements", entered->elements);
 	if (entered->caller[0] != '\0')
 		str_printf(line, ", called by %s", entered->caller);
+}
+
+/* An open collective of a rank without a stack: where it waits. */
+static const struct hang_entered *open_entry(const struct hang_record *record)
+{
+	for (size_t i = 0; i < record->entered_cnt; i++)
+		if (!record->entered[i].ended)
+			return &record->entered[i];
+	return NULL;
+}
+
+/* What its dump says of its collectives. */
+static void append_meeting(struct str *line, const struct blocked *b, size_t i)
+{
+	const struct hang_entered *shown = b->meetings.shown[i];
+	const struct hang_entered *open = open_entry(&b->records[i]);
+
+	if (shown != NULL)
+		str_printf(line,
+			   "; of group %s it has entered %s number %" PRId64
+			   " and finished number %" PRId64 ", its peers number %" PRId64,
+			   shown->group, shown->name, shown->number, shown->last_finished,
+			   shown->last_finished + b->meetings.shown_lag[i]);
+	else if (b->meetings.idle[i])
+		str_append(line, ", in no collective");
+	else if (open != NULL && *hang_innermost(b, i) == '\0')
+		str_printf(line, ", in %s number %" PRId64 " of group %s", open->name, open->number,
+			   open->group);
 }
 
 static void append_stack(struct str *line, const struct blocked *b, size_t i)
@@ -71,6 +99,7 @@ static void append_stack(struct str *line, const struct blocked *b, size_t i)
 	if (*at != '\0' || *leaf != '\0')
 		str_printf(line, ", in %s%s%s", at, *at != '\0' && *leaf != '\0' ? " " : "", leaf);
 	append_awaited(line, &b->records[i], &b->stackfacts[i]);
+	append_meeting(line, b, i);
 	if (entered != NULL)
 		append_entered(line, entered);
 }
@@ -279,7 +308,9 @@ static int fill_finding(const struct blocked *b, size_t rule, struct finding *re
 			since_ns = MAX(since_ns, record->silent_ns);
 		if (b->rules[i] == HANG_NO_RULE) {
 			victims[ret->victim_cnt++] = record->rank;
-			victim = MIN(victim, i);
+			if (victim == SIZE_MAX || (hang_entered_last(b, victim) == NULL &&
+						   hang_entered_last(b, i) != NULL))
+				victim = i;
 		}
 		if (b->rules[i] != rule)
 			continue;
@@ -295,7 +326,7 @@ static int fill_finding(const struct blocked *b, size_t rule, struct finding *re
 	qsort(ranks, ret->rank_cnt, sizeof(*ranks), by_int);
 	qsort(victims, ret->victim_cnt, sizeof(*victims), by_int);
 	ret->all_workers = ret->rank_cnt == b->cnt;
-	ret->time_ms_per_iteration = (double)since_ns / NSEC_PER_MSEC;
+	ret->time_ms_per_iteration = since_ns > 0 ? (double)since_ns / NSEC_PER_MSEC : (double)NAN;
 	ret->delta_ms_per_iteration = ret->gain_ms_per_iteration = ret->time_ms_per_iteration;
 	return error;
 }
@@ -477,7 +508,7 @@ int hang_fill_report(const struct blocked *b, bool blind, struct report *report)
 		.kind = "blocked",
 		.baseline_iteration_ms = (double)NAN,
 		.current_iteration_ms = (double)NAN,
-		.step = b->cnt > 0 ? (int64_t)b->front / 4 : 0,
+		.step = b->cnt > 0 && b->records[0].marks_known ? (int64_t)b->front / 4 : -1,
 	};
 	if (ret < 0)
 		return ret;
@@ -497,10 +528,17 @@ int hang_fill_report(const struct blocked *b, bool blind, struct report *report)
 
 int hangdiagnosis_make(const struct hang_facts *facts, struct report *report)
 {
-	struct blocked b = { .records = facts->records,
-			     .cnt = facts->cnt,
-			     .arena = &report->arena };
-	int error = hangwitness_find(&b);
+	struct blocked b = { .cnt = facts->cnt, .arena = &report->arena };
+	struct hang_record *records =
+		arena_calloc(&report->arena, facts->cnt + 1, sizeof(*records));
+	int error = records != NULL ? 0 : -ENOMEM;
 
+	if (error == 0 && facts->cnt > 0)
+		memcpy(records, facts->records, facts->cnt * sizeof(*records));
+	if (error == 0)
+		error = meetings_number(records, facts->cnt, &report->arena);
+	b.records = records;
+	if (error == 0)
+		error = hangwitness_find(&b);
 	return error < 0 ? error : hang_fill_report(&b, facts->blind, report);
 }

@@ -48,6 +48,10 @@ const struct hang_rule hangrules[] = {
 	  "The function ran whenever it was looked at, and the other ranks wait for it: see under which "
 	  "condition its loop ends, and what is different on this rank.",
 	  "runs in one function", false, CONFIDENCE_HIGH },
+	{ HANG_UNFINISHED, 0, "PT-914", "gpu-work-not-ending", "work of a GPU does not end",
+	  "Its peers have finished a collective that this rank has not, so its GPU or its driver does "
+	  "not go on: see the kernel log for Xid or reset messages, and the health of the GPU.",
+	  "in a collective that its peers have finished", false, CONFIDENCE_MEDIUM },
 	{ HANG_ACCUSED | HANG_GPU, HANG_NOT_ENTERED | HANG_MISMATCH, "PT-914",
 	  "gpu-work-not-ending", "work of a GPU does not end",
 	  "The rank waits for its GPU, in no collective: see the kernel log for Xid or reset "

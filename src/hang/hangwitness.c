@@ -56,7 +56,8 @@ static bool has_not_entered(const struct blocked *b, size_t i)
 {
 	const struct hang_entered *entered = hang_entered_last(b, i);
 
-	return entered != NULL && entered->number < b->desync.front->number;
+	return entered != NULL && entered->number < b->desync.front->number &&
+	       (!b->any_idle || b->meetings.idle[i]);
 }
 
 /* That of the flight recorder, else the one read from outside. */
@@ -291,15 +292,18 @@ static uint32_t compare_facts(const struct blocked *b, size_t i)
 		facts |= HANG_BEHIND;
 	if (b->skipped)
 		facts |= HANG_SKIPPED | (roams(b, i) ? HANG_ROAMS | HANG_ACCUSED : 0);
+	else if (b->meetings.unfinished[i])
+		facts |= HANG_UNFINISHED;
 	else if (has_not_entered(b, i))
 		facts |= HANG_NOT_ENTERED;
 	else if (is_elsewhere(b, i))
 		facts |= HANG_ELSEWHERE;
-	else if (is_at_another(b, i))
+	else if (is_at_another(b, i) || b->meetings.other[i])
 		facts |= HANG_MISMATCH;
 	if ((facts & HANG_BEHIND) == 0 && is_alone(b, i))
 		facts |= HANG_ALONE;
-	if ((facts & (HANG_NOT_ENTERED | HANG_ELSEWHERE | HANG_MISMATCH | HANG_ALONE)) != 0 ||
+	if ((facts & (HANG_UNFINISHED | HANG_NOT_ENTERED | HANG_ELSEWHERE | HANG_MISMATCH |
+		      HANG_ALONE)) != 0 ||
 	    ((facts & HANG_BEHIND) != 0 && !b->skipped))
 		facts |= HANG_ACCUSED;
 	return facts;
@@ -448,9 +452,13 @@ static int find_differences(struct blocked *b)
 	b->all_move = all_move(b);
 	b->halted = is_halted(b);
 	b->skipped = is_skipped(b);
-	if (!b->behind_known && !b->skipped)
+	if (!b->behind_known && !b->skipped && !b->meetings.any_unfinished)
 		found = desync_find(b->records, b->cnt, &b->desync);
 	b->desync_known = found > 0;
+	for (size_t i = 0; found > 0 && i < b->cnt; i++)
+		b->any_idle |= b->meetings.idle[i] && has_not_entered(b, i);
+	if (b->meetings.any_unfinished || b->meetings.any_other)
+		return MIN(found, 0); /* the groups show more than stacks do */
 	if (found < 0 || b->behind_known || found > 0)
 		return MIN(found, 0);
 	b->cluster = find_cluster(b);
@@ -468,6 +476,8 @@ int hangwitness_find(struct blocked *b)
 		return -ENOMEM;
 	for (size_t i = 0; i < b->cnt && error == 0; i++)
 		error = stackfacts_find(&b->records[i], b->arena, &b->stackfacts[i]);
+	if (error == 0)
+		error = meetings_find(b->records, b->cnt, b->arena, &b->meetings);
 	if (error == 0) {
 		find_in_collectives(b);
 		error = find_differences(b);
