@@ -526,6 +526,19 @@ int hang_fill_report(const struct blocked *b, bool blind, struct report *report)
 	return ret < 0 ? ret : fill_notes(b, blind, report);
 }
 
+static int add_stacks(const struct blocked *b, struct report *report)
+{
+	const struct stacks_process **stacks = arena_calloc(b->arena, b->cnt + 1, sizeof(*stacks));
+
+	if (stacks == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->cnt; i++)
+		if (b->records[i].stacks != NULL)
+			stacks[report->stack_cnt++] = b->records[i].stacks;
+	report->stacks = stacks;
+	return 0;
+}
+
 int hangdiagnosis_make(const struct hang_facts *facts, struct report *report)
 {
 	struct blocked b = { .cnt = facts->cnt, .arena = &report->arena };
@@ -540,5 +553,7 @@ int hangdiagnosis_make(const struct hang_facts *facts, struct report *report)
 	b.records = records;
 	if (error == 0)
 		error = hangwitness_find(&b);
+	if (error == 0)
+		error = add_stacks(&b, report);
 	return error < 0 ? error : hang_fill_report(&b, facts->blind, report);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/hang/hang.h"
 
+#include "base/file.h"
+#include "base/log.h"
 #include "format/shared/block.h"
 #include "hang/hangdiagnosis.h"
 #include "live/hub/jobstate.h"
+#include "report/stacks/hangjson.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -173,6 +176,37 @@ static int make_records(const struct hang_input *input, struct arena *arena,
 	return error;
 }
 
+/* Stacks of a process of this host that were read from outside: those of the same process. */
+static void add_read(const struct hang_input *input, struct hang_record *ret)
+{
+	for (size_t i = 0; i < input->read_cnt; i++) {
+		const struct hang_record *read = &input->read[i];
+
+		if (read->rank != ret->rank || read->pid != ret->pid)
+			continue;
+		ret->stacks = read->stacks;
+		ret->children = read->children;
+		ret->child_cnt = read->child_cnt;
+	}
+}
+
+/* For `perftracker analyze` later; a job goes on without. */
+static void keep_records(const struct hang_input *input, const struct hang_facts *facts)
+{
+	struct str text = { 0 };
+	int error = 0;
+
+	if (input->record_path == NULL)
+		return;
+	error = hangjson_print(facts->records, facts->cnt, &text);
+	if (error == 0)
+		error = file_replace(input->record_path, str_borrow(&text), text.len, 0644);
+	if (error < 0)
+		log_line(LOG_WARNING, "event=record-not-written file=\"%s\" why=\"%s\"",
+			 input->record_path, strerror(-error));
+	str_done(&text);
+}
+
 int hang_report(const struct hang_input *input, struct report *ret)
 {
 	struct report report = { 0 };
@@ -188,6 +222,10 @@ int hang_report(const struct hang_input *input, struct report *ret)
 		    ? make_records(input, &report.arena, records, kept, &facts.cnt)
 		    : -ENOMEM;
 	facts.records = records;
+	for (size_t i = 0; r == 0 && i < facts.cnt; i++)
+		add_read(input, &records[i]);
+	if (r == 0)
+		keep_records(input, &facts);
 	if (r == 0)
 		r = hangdiagnosis_make(&facts, &report);
 	if (r < 0) {

@@ -7,6 +7,7 @@
 
 #include "live/link/wire.h"
 #include "live/link/wire_hang.h"
+#include "model/hang/hangrecord.h"
 #include "model/report.h"
 
 /*
@@ -22,6 +23,10 @@ struct hang_input {
 	size_t where_cnt;
 	int64_t now_ns; /* on the workers' clock */
 	bool blind;	/* collectives may be unrecorded: overhead_is_blind() */
+	/* Read from outside on this host, by rank; owned by the caller. May be none. */
+	const struct hang_record *read;
+	size_t read_cnt;
+	const char *record_path; /* where the records are kept; NULL: nowhere */
 };
 
 /* Returns 0 or -ENOMEM; *ret is to be freed with arena_done(&ret->arena) on success only. */

@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "format/shared/block.h"
-#include "live/hang/hang.h"
 #include "live/hub/hub_parts.h"
 #include "live/hub/jobstate.h"
 #include "live/hub/keeping.h"
@@ -238,42 +237,6 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 		log_line(LOG_INFO, "event=report-written file=\"%s\"", hub->last.path);
 	hub_reply(hub, ret < 0 ? -ret : 0, ret < 0 ? err.text : hub->last.path);
 	arena_done(&report->arena);
-}
-
-/* A checkpoint, a compilation: a line in the log, once for the silence. */
-static void log_pause(struct hub *hub, const struct report *report)
-{
-	const uint64_t step = jobstate_step(hub->workers.data, hub->workers.cnt);
-
-	if (hub->pause_step != step + 1 && !hub->options->quiet)
-		log_line(LOG_INFO, "event=pause step=%" PRIu64 " why=\"%s\"", step, report->reason);
-	hub->pause_step = step + 1;
-}
-
-bool hub_report_blocked(struct hub *hub, int64_t now_ns)
-{
-	struct report report;
-	const struct hang_input input = { .states = hub->workers.data,
-					  .cnt = hub->workers.cnt,
-					  .wheres = hub->wheres.data,
-					  .where_cnt = hub->wheres.cnt,
-					  .now_ns = now_ns,
-					  .blind = overhead_is_blind(&hub->overhead) };
-
-	if (hang_report(&input, &report) < 0) {
-		log_line(LOG_ERROR, "event=report-not-made why=\"out of memory\"");
-		return true;
-	}
-	if (report.verdict == VERDICT_INCONCLUSIVE) {
-		log_pause(hub, &report);
-		arena_done(&report.arena);
-		return false;
-	}
-	hub->quiet_hangs += report.verdict != VERDICT_ABNORMAL;
-	hub->hang_step = MAX(jobstate_step(hub->workers.data, hub->workers.cnt), UINT64_C(1));
-	hub->hang_ns = now_ns;
-	hub_publish_report(hub, &report, ++hub->number, true);
-	return true;
 }
 
 /* Overhead */

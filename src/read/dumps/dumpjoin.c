@@ -88,4 +88,7 @@ void dumps_join(struct dumps *dumps)
 			dumps->records.data[cnt++] = *record;
 	}
 	dumps->records.cnt = cnt;
+	vec_foreach(record, &dumps->records)
+		if (record->stacks != NULL) /* in the arena of the dumps */
+			((struct stacks_process *)(uintptr_t)record->stacks)->rank = record->rank;
 }

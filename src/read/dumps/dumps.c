@@ -182,7 +182,8 @@ int dumps_read(const char *path, struct dumps *dumps, struct err *err)
 	text.data = data;
 	error = text.path == NULL
 			? err_set(err, ENOMEM, "%s: out of memory", path)
-			: read_text(&text, dumps_kind(data, MIN(text.len, (size_t)HEAD_BYTES)), dumps, err);
+			: read_text(&text, dumps_kind(data, MIN(text.len, (size_t)HEAD_BYTES)),
+				    dumps, err);
 	free(data);
 	if (error < 0)
 		undo(dumps, before);

@@ -107,7 +107,8 @@ int pyspydump_read(const struct dumptext *text, struct dumps *dumps, struct err 
 			parse_process(line, &process);
 		else if (strncmp(line, "Python v", 8) == 0)
 			(void)snprintf(process.python, sizeof(process.python), "%.*s",
-				       (int)MIN(strspn(line + 8, "0123456789."), (size_t)7), line + 8);
+				       (int)MIN(strspn(line + 8, "0123456789."), (size_t)7),
+				       line + 8);
 		else
 			error = parse_line(&lines, &threads, line);
 	}
