@@ -76,7 +76,10 @@ const char *hang_innermost(const struct blocked *b, size_t i)
 
 const char *hang_waits_for(const struct blocked *b, size_t i)
 {
-	return b->records[i].leaf;
+	/* That of the flight recorder belongs to its stack. */
+	if (b->records[i].stack[0] != '\0' || b->records[i].leaf[0] != '\0')
+		return b->records[i].leaf;
+	return b->stackfacts[i].leaf;
 }
 
 static bool is_below(const char *function, const char *folder)

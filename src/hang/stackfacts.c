@@ -215,6 +215,30 @@ static void find_child(struct str *out, const struct hang_record *record)
 		say_child(out, record->children[i]);
 }
 
+/* --- what it waits for --- */
+
+/* A dump of a debugger has no states: the innermost function shows that a thread sleeps. */
+static bool sleeps(const struct stacks_thread *thread)
+{
+	static const char *const calls_of_libc[] = { "futex", "poll",	   "_wait", "select",
+						     "read",  "nanosleep", "recv",  NULL };
+
+	if (thread->state != '\0')
+		return thread->state != 'R';
+	return thread->frame_cnt > 0 && thread->frames[0].kind == STACKS_NATIVE &&
+	       has_part(thread->frames[0].function, calls_of_libc);
+}
+
+static int find_leaf(const struct stacks_thread *thread, struct arena *arena, const char **ret)
+{
+	*ret = "";
+	if (thread->call[0] != '\0')
+		*ret = arena_printf(arena, "<system call %s>", thread->call);
+	else if (sleeps(thread))
+		*ret = "<sleeping>";
+	return *ret != NULL ? 0 : -ENOMEM;
+}
+
 /* --- all of it --- */
 
 static uint32_t find_facts(struct str *says, const struct stacks_process *process,
@@ -271,6 +295,7 @@ int stackfacts_find(const struct hang_record *record, struct arena *arena, struc
 	*ret = (struct stackfacts){ .facts = record->shown,
 				    .in_collective = record->in_collective,
 				    .stack = "",
+				    .leaf = "",
 				    .says = record->says,
 				    .child = record->child };
 	if (thread == NULL)
@@ -281,7 +306,9 @@ int stackfacts_find(const struct hang_record *record, struct arena *arena, struc
 		ret->facts &= ~(uint32_t)(HANG_LOOP | HANG_MOVES);
 	find_child(&child, record);
 	stacknaming_stack(&stack, thread, DEPTH_MAX);
-	error = keep(arena, &says, &ret->says);
+	error = find_leaf(thread, arena, &ret->leaf);
+	if (keep(arena, &says, &ret->says) < 0)
+		error = -ENOMEM;
 	if (keep(arena, &child, &ret->child) < 0 || keep(arena, &stack, &ret->stack) < 0)
 		error = -ENOMEM;
 	return error;

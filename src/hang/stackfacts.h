@@ -13,6 +13,7 @@ struct stackfacts {
 	uint32_t facts;	    /* enum hang_fact: those that stacks show */
 	bool in_collective; /* a native frame is that of a collective: it waits for others */
 	const char *stack;  /* functions of the training thread, the innermost last; "" unknown */
+	const char *leaf;   /* what the innermost function waits for: "<system call read>"; "" */
 	const char *says;   /* what it waits for, and who has it; "" nothing more is known */
 	const char *child;  /* where a worker of its loader is: "f > <system call read>"; "" */
 };

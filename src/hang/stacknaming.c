@@ -154,6 +154,28 @@ const struct stacks_frame *stacknaming_of_loader(const struct stacks_thread *thr
 	return NULL;
 }
 
+/* Wrappers of system calls, which say less than who calls them; and the interpreter. */
+static bool is_plumbing(const struct stacks_frame *frame)
+{
+	static const char *const libraries[] = { "libc.so", "libc-", "libpthread", "ld-linux" };
+	const char *name = frame->file != NULL ? base_name(frame->file) : "";
+
+	if (frame->interpreter ||
+	    (frame->function != NULL && strncmp(frame->function, "__", 2) == 0))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++)
+		if (strncmp(name, libraries[i], strlen(libraries[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool is_shown(const struct stacks_frame *frame, bool python)
+{
+	if (python)
+		return frame->kind == STACKS_PYTHON;
+	return !is_plumbing(frame);
+}
+
 void stacknaming_stack(struct str *out, const struct stacks_thread *thread, size_t depth_max)
 {
 	const bool python = stacknaming_innermost(thread) != NULL;
@@ -161,11 +183,11 @@ void stacknaming_stack(struct str *out, const struct stacks_thread *thread, size
 	size_t left = 0;
 
 	for (size_t i = 0; i < cnt; i++)
-		left += (thread->frames[i].kind == STACKS_PYTHON) == python;
+		left += is_shown(&thread->frames[i], python);
 	for (size_t i = cnt; i > 0; i--) {
 		const struct stacks_frame *frame = &thread->frames[i - 1];
 
-		if ((frame->kind == STACKS_PYTHON) != python || left-- > depth_max)
+		if (!is_shown(frame, python) || left-- > depth_max)
 			continue;
 		if (out->len > 0)
 			str_append(out, "\n");

@@ -68,7 +68,9 @@ enum dump_kind dumps_kind(const char *head, size_t len)
 
 	while (at < len && isspace((unsigned char)head[at]))
 		at++;
-	if (at < len && (head[at] == '{' || head[at] == '['))
+	/* gdb's first lines begin with '[', too. */
+	if (at < len && (head[at] == '{' || head[at] == '[') &&
+	    kind_of_json(head, len) != DUMP_NONE)
 		return kind_of_json(head, len);
 	if (len >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5 &&
 	    (head_has(head, len, "pg_config") || head_has(head, len, "entries") ||
