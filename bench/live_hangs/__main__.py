@@ -46,7 +46,7 @@ ANSWERS = {
     "kernel": "start_a_program_that_never_starts",
     "exit": "ended|exit|left",
     "mismatch": "call_another_collective",
-    "skip": "barrier|skipped|not-entered",
+    "skip": "barrier|collective-mismatch|collective-not-entered",
     "loader": "read_a_shard_that_never_comes|read_from_a_silent_server",
     "sleep": "sleep_without_end",
 }
@@ -63,8 +63,7 @@ class Run(NamedTuple):
 def judge(kind: str, report: dict | None) -> tuple[str, str]:
     findings = report["findings"] if report else []
     if not findings:
-        said = report["verdict_reason"] if report and "verdict_reason" in report else "no finding"
-        return ("right" if kind in HEALTHY else "abstained"), said
+        return ("wrong" if kind in HEALTHY else "abstained"), report["reason"] if report else ""
     first = findings[0]
     place = " ".join([first["function"]["name"], *first["function"]["stack"]])
     said = f"{first['id']} {first['cause']} ranks {first['ranks']}: {place}"

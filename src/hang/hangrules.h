@@ -29,7 +29,7 @@ enum hang_fact {
 	HANG_GPU = 1 << 16,	   /* its stack: waits for work of a GPU */
 	HANG_UNLAUNCHED = 1 << 17, /* the process that started it is gone */
 	HANG_PAUSES = 1 << 21,	   /* in a function that may take long: longcalls.h */
-	HANG_MOVES = 1 << 23,	   /* its stack, twice: in other functions, and in no collective */
+	HANG_MOVES = 1 << 23,	   /* its stack, twice: it is at work, and in no collective */
 	HANG_UNFINISHED = 1 << 24, /* its peers have finished a collective that it has not */
 	HANG_HALTED = 1 << 18,	   /* the job: a process is stopped or gone, which explains waits */
 	HANG_SKIPPED = 1 << 19,	   /* the job: those behind wait in a collective, others went on */

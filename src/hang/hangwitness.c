@@ -334,7 +334,7 @@ static uint32_t facts_of(const struct blocked *b, size_t i)
 	if (record->silent_ns > 0 && record->silent_ns < HANG_PAUSE_NS &&
 	    longcalls_find(stack_of(b, i)) != NULL)
 		facts |= HANG_PAUSES;
-	if (b->all_move)
+	if (b->all_move && record->silent_ns < HANG_PAUSE_NS)
 		facts |= HANG_ALL_MOVE;
 	return facts | (b->halted ? HANG_HALTED : 0);
 }

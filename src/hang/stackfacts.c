@@ -9,7 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-enum { HOLDERS_MAX = 3, DEPTH_MAX = 64 };
+/* LIVES_SWITCHES: a thread that waits for one thing has a few context switches in two seconds. */
+enum { HOLDERS_MAX = 3, DEPTH_MAX = 64, LIVES_SWITCHES = 20 };
 
 /* Parts of native names, as ELF files and as debuggers have them. */
 static const char *const COLLECTIVES[] = {
@@ -262,7 +263,7 @@ static uint32_t find_facts(struct str *says, const struct stacks_process *proces
 		return facts | HANG_LOCK;
 	if (find_loop(says, process, thread))
 		return facts | HANG_LOOP;
-	if (process->twice && !stays(process, thread))
+	if (process->twice && (!stays(process, thread) || thread->switched >= LIVES_SWITCHES))
 		facts |= HANG_MOVES;
 	if (thread->waits[0] != '\0')
 		str_printf(says, "waits in %s: %s", thread->call, thread->waits);

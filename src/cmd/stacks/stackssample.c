@@ -128,6 +128,7 @@ static void compare_thread(const struct stacks_thread *before, struct stacks_thr
 	if (before == NULL)
 		return;
 	now->state_before = before->state;
+	now->switched = now->switches - before->switches;
 	now->common_cnt = common_functions(before, now);
 }
 

@@ -17,8 +17,10 @@ char *dumplines_next(struct dumplines *lines)
 	lines->begin = lines->at;
 	lines->at += len + (end != NULL);
 	len = MIN(len, (size_t)DUMPLINES_LONGEST);
-	if (vec_reserve_bytes((void **)&lines->line, &lines->cap, len + 1, 1) < 0)
+	if (vec_reserve_bytes((void **)&lines->line, &lines->cap, len + 1, 1) < 0) {
+		lines->error = -ENOMEM;
 		return NULL;
+	}
 	memcpy(lines->line, data, len);
 	while (len > 0 && (lines->line[len - 1] == '\r' || lines->line[len - 1] == ' '))
 		len--;

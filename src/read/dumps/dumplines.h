@@ -12,9 +12,13 @@ struct dumplines {
 	size_t at, begin; /* begin: offset of the line that was returned last */
 	char *line;
 	size_t cap;
+	int error; /* 0 or -ENOMEM */
 };
 
-/* The next line without its end, cut if it is too long; NULL at the end. Valid until the next call. */
+/*
+ * The next line without its end, cut if it is too long; NULL at the end or on an error. Valid until the
+ * next call.
+ */
 char *dumplines_next(struct dumplines *lines);
 void dumplines_done(struct dumplines *lines);
 

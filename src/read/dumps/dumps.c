@@ -167,29 +167,38 @@ static void name_ranks(struct dumps *dumps, size_t first, const char *path)
 		dumps->records.data[first].rank = dumpname_rank(path);
 }
 
-int dumps_read(const char *path, struct dumps *dumps, struct err *err)
+int dumps_parse(const char *path, const char *data, size_t len, struct dumps *dumps,
+		struct err *err)
 {
 	const size_t before = dumps->records.cnt;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct dumptext text = { .path = arena_strdup(&dumps->arena, path) };
-	char *data = NULL;
+	const struct dumptext text = { .path = arena_strdup(&dumps->arena, path),
+				       .data = data,
+				       .len = len };
 	int error;
 
-	if (fd < 0)
-		return err_set(err, errno, "%s: %s", path, strerror(errno));
-	error = file_read_whole(path, fd, DUMPS_BYTES_MAX, &data, &text.len, err);
-	(void)close(fd);
-	if (error < 0)
-		return error;
-	text.data = data;
-	error = text.path == NULL
-			? err_set(err, ENOMEM, "%s: out of memory", path)
-			: read_text(&text, dumps_kind(data, MIN(text.len, (size_t)HEAD_BYTES)),
-				    dumps, err);
-	free(data);
+	if (text.path == NULL)
+		return err_set(err, ENOMEM, "%s: out of memory", path);
+	error = read_text(&text, dumps_kind(data, MIN(len, (size_t)HEAD_BYTES)), dumps, err);
 	if (error < 0)
 		undo(dumps, before);
 	else
 		name_ranks(dumps, before, path);
+	return error;
+}
+
+int dumps_read(const char *path, struct dumps *dumps, struct err *err)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *data = NULL;
+	size_t len = 0;
+	int error;
+
+	if (fd < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	error = file_read_whole(path, fd, DUMPS_BYTES_MAX, &data, &len, err);
+	(void)close(fd);
+	if (error == 0)
+		error = dumps_parse(path, data, len, dumps, err);
+	free(data);
 	return error;
 }

@@ -49,6 +49,10 @@ bool dumps_is(const char *path);
 /* Adds what the file has. Returns 0, or -errno with a line in err; then dumps is unchanged. */
 _must_check_ int dumps_read(const char *path, struct dumps *dumps, struct err *err);
 
+/* The same from memory; path names the data in err, and is the source of its records. */
+_must_check_ int dumps_parse(const char *path, const char *data, size_t len, struct dumps *dumps,
+			     struct err *err);
+
 /*
  * Joins records of the same rank, sorts, and gives ranks to those without one, in the order of the
  * files.

@@ -122,6 +122,8 @@ int gdbdump_read(const struct dumptext *text, struct dumps *dumps, struct err *e
 
 	while (error == 0 && (line = dumplines_next(&lines)) != NULL)
 		error = parse_line(&lines, &threads, line);
+	if (error == 0)
+		error = lines.error;
 	if (error < 0)
 		error = err_set(err, -error, "%s: %s", text->path, strerror(-error));
 	else if (threads.threads.cnt == 0)

@@ -112,6 +112,8 @@ int pyspydump_read(const struct dumptext *text, struct dumps *dumps, struct err 
 		else
 			error = parse_line(&lines, &threads, line);
 	}
+	if (error == 0)
+		error = lines.error;
 	if (error == 0 && threads.threads.cnt == 0)
 		error = err_set(err, EINVAL,
 				"%s: offset %zu: expected a line \"Thread ID (STATE)\", found "

@@ -108,6 +108,7 @@ static int read_thread(const json_t *from, struct arena *arena, struct stacks_th
 		.moved = dumpjson_flag(from, "moved"),
 		.state_before = letter_of(from, "state_before"),
 		.common_cnt = number_of(from, "common_functions"),
+		.switched = number_of(from, "switches_between"),
 		.mixed = dumpjson_flag(from, "mixed"),
 	};
 	copy_text(from, "name", ret->name, sizeof(ret->name));

@@ -85,6 +85,7 @@ static json_t *thread_object(struct json_writer *w, const struct stacks_process 
 		jsonwriter_put(w, object, "moved", json_boolean(thread->moved));
 		jsonwriter_put(w, object, "state_before", letter(thread->state_before));
 		jsonwriter_put(w, object, "common_functions", number(thread->common_cnt));
+		jsonwriter_put(w, object, "switches_between", number(thread->switched));
 	}
 	jsonwriter_put(w, object, "complete", json_boolean(thread->end == STACKS_WHOLE));
 	jsonwriter_put_text(w, object, "why_incomplete", some(thread->why_incomplete));
