@@ -109,8 +109,8 @@ static void take_file(const struct hangstacks_reading *reading, struct wire_wher
 	if (error == 0)
 		error = take_facts(&dumps, &dumps.arena, ret);
 	if (error < 0)
-		log_line(LOG_INFO, "event=stacks-not-read rank=%d pid=%u why=\"%s\"",
-			 reading->rank, reading->pid, err.text);
+		log_line(LOG_INFO, "event=stacks-not-read rank=%d pid=%u why=\"%s\"", reading->rank,
+			 reading->pid, err.text);
 	dumps_done(&dumps);
 }
 
