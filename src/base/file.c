@@ -117,3 +117,20 @@ int file_read_whole(const char *path, int fd, size_t max_bytes, char **ret, size
 	*ret_len = (size_t)st.st_size;
 	return 0;
 }
+
+int file_read_line(const char *path, const char *what, char *ret, size_t size, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, ret, size - 1);
+	int error = errno;
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (len < 0)
+		return err_set(err, error, "%s: cannot read %s: %s", path, what, strerror(error));
+	ret[len] = '\0';
+	ret[strcspn(ret, "\r\n")] = '\0';
+	return ret[0] != '\0'
+		       ? 0
+		       : err_set(err, EINVAL, "%s: expected %s, found an empty file", path, what);
+}

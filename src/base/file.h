@@ -37,6 +37,13 @@ _must_check_ int file_begin(struct file_draft *draft, const char *path, mode_t m
 _must_check_ int file_commit(struct file_draft *draft, int error, struct err *err);
 
 /*
+ * The first line of a small file, without its end; what: of an error, for instance "a password".
+ * Returns 0, or -errno with a line in err: also for an empty file.
+ */
+_must_check_ int file_read_line(const char *path, const char *what, char *ret, size_t size,
+				struct err *err);
+
+/*
  * Reads fd from its offset to its end: a regular file of at most max_bytes. path names it in
  * err. The caller frees *ret, of *ret_len bytes. Returns 0, or -errno with a line in err.
  */

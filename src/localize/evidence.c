@@ -251,6 +251,23 @@ static void pressure_line(struct draft *d, const char *name, double frac)
 			 name, 100 * frac);
 }
 
+/* Communication without a device, on hosts where tasks waited for CPUs most of the time. */
+static bool lacks_cpus(const struct draft *d)
+{
+	double pressure = 0;
+
+	if (d->cause != CAUSE_SLOW_COLLECTIVE && d->cause != CAUSE_SLOW_LINK)
+		return false;
+	for (size_t i = 0; i < d->a->worker_cnt; i++) {
+		const struct fingerprint *fp = d->job->workers[d->a->workers[i]].fp;
+
+		if (fp->has_device)
+			return false;
+		pressure = fmax(pressure, fp->host_stats.psi_cpu_frac);
+	}
+	return pressure > HOST_CROWDED_FRAC;
+}
+
 /* Only beside a cause that it bears on: a busy host is no fault by itself. */
 static void evidence_of_pressure(struct draft *d)
 {
@@ -263,8 +280,12 @@ static void evidence_of_pressure(struct draft *d)
 		io = fmax(io, h->psi_io_frac);
 		memory = fmax(memory, h->psi_memory_frac);
 	}
-	if (d->cause == CAUSE_CPU_STARVED)
+	if (d->cause == CAUSE_CPU_STARVED || lacks_cpus(d))
 		pressure_line(d, "CPU", cpu);
+	if (lacks_cpus(d))
+		EVIDENCE(d,
+			 "the communication is done by threads of the host, which may have waited "
+			 "for a CPU, too");
 	if (d->cause == CAUSE_SLOW_DATA || d->cause == CAUSE_HOST_STALL) {
 		pressure_line(d, "I/O", io);
 		pressure_line(d, "memory", memory);
@@ -450,7 +471,6 @@ static void evidence_of_unknown(struct draft *d)
 			    "then is not known");
 }
 
-/* How much may be believed: enough iterations, late in most of them, a real loss. */
 /* A place that is unsure, and whose cause has no sign of its own but the time it takes. */
 static bool is_only_long(const struct draft *d)
 {
@@ -458,6 +478,7 @@ static bool is_only_long(const struct draft *d)
 				d->cause == CAUSE_CPU_PYTHON || d->cause == CAUSE_SLOW_OPERATOR);
 }
 
+/* How much may be believed: enough iterations, late in most of them, a real loss. */
 enum confidence evidence_confidence(const struct draft *d)
 {
 	double late = 0, analyzed = 1, cost_pct = 100 * d->a->gain_ns / d->job->iteration_ns;
@@ -466,7 +487,7 @@ enum confidence evidence_confidence(const struct draft *d)
 		late += (double)d->blame->workers[d->a->workers[i]].late_iterations;
 		analyzed = fmax(analyzed, d->job->workers[d->a->workers[i]].iterations);
 	}
-	if (host_is_unknown(d) || d->a->part_of_ns > 0 || is_only_long(d))
+	if (host_is_unknown(d) || d->a->part_of_ns > 0 || is_only_long(d) || lacks_cpus(d))
 		return CONFIDENCE_LOW;
 	if (analyzed < 2)
 		return always_last(d) || holds_half(d) ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;

@@ -432,9 +432,9 @@ static void a_checkpoint_of_all_is_no_finding_but_a_collection_is(void **state)
 	assert_string_equal(report.findings[0].cause, "garbage-collection");
 }
 
-static void a_collective_that_is_slow_for_all_accuses_no_worker(void **state)
+/* Four ranks that communicate in 60 % of their time. */
+static void communicate(void)
 {
-	(void)state;
 	test_job_init(&job, 4, 0, 0);
 	for (int i = 0; i < 6; i++) {
 		test_iterate(&job);
@@ -443,11 +443,38 @@ static void a_collective_that_is_slow_for_all_accuses_no_worker(void **state)
 		test_meet(&job, 0, 0, 4, 60);
 	}
 	test_finish(&job);
+}
+
+static void a_collective_that_is_slow_for_all_accuses_no_worker(void **state)
+{
+	(void)state;
+	communicate();
 	report = test_localize(&job, NULL);
 	assert_int_equal(report.finding_cnt, 1);
 	assert_string_equal(report.findings[0].cause, "slow-collective");
 	assert_true(report.findings[0].all_workers);
 	assert_float_equal(report.findings[0].gain_pct, 30, 0.01);
+}
+
+static void a_collective_of_hosts_without_cpus_is_weak_evidence(void **state)
+{
+	(void)state;
+	communicate();
+	for (size_t w = 0; w < 4; w++) {
+		job.workers[w].fp.has_device = false;
+		job.workers[w].fp.host_stats.psi_cpu_frac = w == 2 ? 0.8 : 0.2;
+	}
+	assert_true(evidence_has("CPU pressure of the host: some task stalled for 80 %"));
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_int_equal(report.findings[0].confidence, CONFIDENCE_LOW);
+	report_done(&report);
+	test_job_done(&job);
+	communicate();
+	for (size_t w = 0; w < 4; w++)
+		job.workers[w].fp.host_stats.psi_cpu_frac = 0.8;
+	report = test_localize(&job, NULL); /* a device communicates */
+	assert_int_equal(report.verdict, VERDICT_ABNORMAL);
 }
 
 /* --- which findings --- */
@@ -543,6 +570,7 @@ int main(void)
 		TEST(workers_of_a_starved_host_are_named_together),
 		TEST(a_checkpoint_of_all_is_no_finding_but_a_collection_is),
 		TEST(a_collective_that_is_slow_for_all_accuses_no_worker),
+		TEST(a_collective_of_hosts_without_cpus_is_weak_evidence),
 		TEST(findings_come_by_what_their_repair_gives_back),
 		TEST(one_fault_in_two_places_is_one_finding),
 		TEST(findings_below_min_gain_are_left_out),

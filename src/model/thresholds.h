@@ -176,6 +176,12 @@
 #define JOBWATCH_AGAIN_NS (4 * 3600 * NSEC_PER_SEC)
 
 /*
+ * SLOWDOWN_EXPLAINED: share of what iterations became longer by | half of the gain may be estimated away | of findings
+ * that explain less of a slowdown, none is its cause
+ */
+#define SLOWDOWN_EXPLAINED (1.0 / 3)
+
+/*
  * JOBWATCH_WORSE: times the iteration of the latest window | not recorded | a slow job that has
  * become as much slower is profiled again
  */
@@ -914,6 +920,21 @@
  * two CPUs differed by less
  */
 #define FLOW_SLOWER 0.6
+
+/* FLOW_USED: share of the sender's communication | a slow path is used nearly always | least use of one */
+#define FLOW_USED 0.5
+
+/*
+ * FLOW_OWN: share of the time with data on the way | docs/method.md, 25 | where the receiver's lateness
+ * is more of it, the rate is unknown
+ */
+#define FLOW_OWN 0.25
+
+/*
+ * HOST_CROWDED_FRAC: share of the window with a task of the host that waits for a CPU | docs/method.md, 25 |
+ * from here on the host's part of communication waits, too: it shows no slow link
+ */
+#define HOST_CROWDED_FRAC 0.5
 
 /* FLOW_LOSSY: share of the bytes | a busy switch drops less | sent again: worth a line */
 #define FLOW_LOSSY 0.01

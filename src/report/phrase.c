@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "base/text/clean.h"
 #include "model/rankset.h"
+#include "model/slowdown.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -285,6 +286,18 @@ void phrase_share(struct str *out, const struct report_share *share)
 	}
 }
 
+/* "; that explains little of the 21.0 ms by which iterations became longer" */
+static void phrase_unexplained(struct str *out, const struct report *report)
+{
+	double slower_ms = slowdown_unexplained_ms(report);
+
+	if (slower_ms <= 0)
+		return;
+	str_append(out, "; that explains little of the ");
+	phrase_ms(out, slower_ms);
+	str_append(out, " by which iterations became longer");
+}
+
 void phrase_verdict(struct str *out, const struct report *report)
 {
 	const struct finding *first = report->findings;
@@ -301,6 +314,8 @@ void phrase_verdict(struct str *out, const struct report *report)
 	if (report->finding_cnt > 1)
 		str_printf(out, "; %zu more finding%s below", report->finding_cnt - 1,
 			   report->finding_cnt > 2 ? "s" : "");
+	if (!is_of_blocked_job(report))
+		phrase_unexplained(out, report);
 }
 
 void phrase_coverage(struct str *out, const struct report *report)

@@ -29,6 +29,7 @@ bus:
   ca: {keys}/tls/server.crt
   nkey_file: {keys}/keys/{user}.pub
   nkey_seed_file: {keys}/keys/{user}.seed
+orders: {{key: {orders}, seed_file: {seed}}}
 hostd: {{socket: {folder}/run{number}/hostd.sock, folder: {folder}/hostd{number}}}
 hub: {{folder: {folder}/jobs, run: {folder}/hubrun, store: {folder}/fleet.db}}
 jobs: {{min_gap_seconds: 0, audit: no, linger_seconds: 5}}
@@ -67,6 +68,8 @@ class FleetTest(ClusterTest):
         text = SITE.format(
             host=self.net.name(host), address=self.net.address(0), keys=self.keys,
             user="hub" if host == 0 else self.net.name(host), folder=self.folder, number=host,
+            orders=(self.keys / "keys" / "orders.pub").read_text().strip(),
+            seed=f"{self.keys}/keys/orders.seed" if host == 0 else '""',
         )  # fmt: skip
         pathlib.Path(self.site(host)).write_text(text)
 

@@ -29,7 +29,7 @@ class LinkTest(ClusterTest):
     def test_the_host_of_a_slow_link_is_named_and_nobody_before(self) -> None:
         for host in range(self.hosts):
             self.net.limit(host, USUAL)
-        self.start("--recent", "20", train=("--width", "768"))
+        self.start("--recent", "20", train=("--width", "768", "--read-ms", "0"))
         self.await_steps()
         for path in (self.folder / "out0").glob("report*.json"):
             self.assertEqual(self.links(self.report(path.name)), [], path.read_text())

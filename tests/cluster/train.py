@@ -34,15 +34,17 @@ def wait_for_quota() -> None:
         time.sleep(1)
 
 
-def make_batch(rows: int, width: int, folder: pathlib.Path) -> torch.Tensor:
-    rank = dist.get_rank()
+def make_batch(args: argparse.Namespace) -> torch.Tensor:
+    rank, folder = dist.get_rank(), args.folder
+    # Leaves CPUs to other tests, and is the same on all ranks.
+    time.sleep(args.read_ms / 1000)
     if (folder / f"sleep.{rank}").exists():
         query_inventory()
     if (folder / f"hang.{rank}").exists():
         wait_for_quota()
     if (folder / f"crash.{rank}").exists():
         raise ValueError("label 1001 is out of range")
-    return torch.randn(rows, width)
+    return torch.randn(16, args.width)
 
 
 def main() -> None:
@@ -50,13 +52,14 @@ def main() -> None:
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--steps", type=int, default=100000)
     parser.add_argument("--width", type=int, default=512)
+    parser.add_argument("--read-ms", type=float, default=20)
     args = parser.parse_args()
     dist.init_process_group("gloo")
     torch.manual_seed(0)
     model = DistributedDataParallel(Model(args.width))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     for _ in range(args.steps):
-        batch = make_batch(16, args.width, args.folder)
+        batch = make_batch(args)
         loss = (model(batch) - batch).square().mean()
         loss.backward()
         optimizer.step()

@@ -14,7 +14,8 @@
  *
  * Whatever must arrive is a numbered item that is sent again until it is acknowledged, and taken
  * once and in order. All else is state, and is repeated. No clock of another host is compared with
- * one here: times are shifted by the least delay of its messages.
+ * one here, but for the age of signed messages, to the hour: times are shifted by the least delay.
+ * A leader's messages are signed and numbered, so a host takes none from others and none twice.
  * Source: ARCHITECTURE.md, "Several hosts".
  */
 #pragma once
@@ -22,6 +23,7 @@
 #include "base/err.h"
 #include "live/ending/ending.h"
 #include "live/link/bus.h"
+#include "live/link/seal.h"
 
 #define CLUSTER_VERSION 1u
 #define CLUSTER_BEAT_NS NSEC_PER_SEC	       /* between two messages when nothing is urgent */
@@ -39,13 +41,19 @@ struct cluster_setup {
 	const char *host; /* its name in reports */
 	const char *out_dir;
 	uint32_t node_rank;
-	uint32_t members; /* expected in all; 0: unknown */
-	bool no_workers;  /* a leader on a host that is none of the job's */
+	uint32_t members;	 /* expected in all; 0: unknown */
+	bool no_workers;	 /* a leader on a host that is none of the job's */
+	const struct seal *seal; /* of leaders' messages, borrowed; NULL: they are not signed */
+	/* What a follower carries out at most; 0: no limit. */
+	int64_t expires_ns; /* age of a signed message by the clocks of both hosts */
+	int64_t window_ns;
+	uint32_t windows_per_hour;
 };
 
 struct cluster_stats {
 	uint64_t sent, taken;	  /* messages */
 	uint64_t refused;	  /* unreadable, of another version, or with values out of range */
+	uint64_t forged;	  /* of a leader: without a valid signature, expired, or repeated */
 	uint64_t resent, dropped; /* items */
 };
 

@@ -161,6 +161,8 @@ static void pass_order(struct follower *f, const Cluster__Down *down)
 		return;
 	convert_order_in(down->order, &order);
 	f->heard.order = order.id;
+	if (!follower_allows(f, down->order))
+		return;
 	order.id += f->orders_base;
 	publish(f, SUBJECT_ORDER, &order, sizeof(order));
 }
@@ -249,6 +251,7 @@ static void meet(struct follower *f, const Cluster__Down *down)
 	f->epoch = down->epoch;
 	f->orders_base += ORDERS_APART;
 	f->heard = (struct heard){ 0 };
+	memset(f->taken, 0, sizeof(f->taken));
 	f->leader_ended = false;
 	(void)snprintf(f->leader, sizeof(f->leader), "%s", down->host);
 	(void)snprintf(f->out, sizeof(f->out), "%s", down->out);
@@ -262,7 +265,6 @@ static bool is_readable(struct follower *f, const Cluster__Down *down)
 {
 	bool ret = down != NULL && down->version == CLUSTER_VERSION && down->epoch != 0;
 
-	f->stats.taken += ret;
 	f->stats.refused += !ret;
 	return ret;
 }
@@ -272,13 +274,15 @@ static void take_down(void *arg, const struct bus_message *message)
 	struct follower *f = arg;
 	Cluster__Down *down = cluster__down__unpack(NULL, message->len, message->data);
 
-	if (!is_readable(f, down)) {
+	if (!is_readable(f, down) || !follower_trusts(f, message, down)) {
 		if (down != NULL)
 			cluster__down__free_unpacked(down, NULL);
 		return;
 	}
 	if (down->epoch != f->epoch)
 		meet(f, down);
+	f->stats.taken++;
+	f->taken[follower_subject(message)] = down->sequence;
 	f->leader_ended |= down->ended;
 	take_acks(f, down);
 	pass_replies(f, down);

@@ -24,11 +24,18 @@ void leader_send(struct leader *l, const char *subject, Cluster__Down *down)
 	down->host = (char *)(uintptr_t)l->setup.host;
 	down->out = (char *)(uintptr_t)l->setup.out_dir;
 	down->program = (char *)(uintptr_t)PT_VERSION;
+	down->sequence = ++l->sequence;
+	down->sent_wall_ns = clock_wall_ns();
 	len = cluster__down__get_packed_size(down);
-	bytes = malloc(len + 1);
+	bytes = malloc(len + SEAL_BYTES);
 	if (bytes == NULL)
 		return; /* it is repeated */
 	(void)cluster__down__pack(down, bytes);
+	if (l->setup.seal != NULL) {
+		if (seal_add(l->setup.seal, subject, bytes, len) < 0)
+			return;
+		len += SEAL_BYTES;
+	}
 	if (bus_pub(l->setup.net, subject, bytes, len) == 0)
 		l->stats.sent++;
 }
@@ -322,6 +329,7 @@ struct leader *leader_close(struct leader *l)
 	vec_foreach(remote, &l->remotes)
 		remote_done(remote);
 	vec_done(&l->remotes);
+	idmap_done(&l->places);
 	vec_done(&l->asked);
 	free(l);
 	return NULL;

@@ -2,6 +2,7 @@
 /* The inside of the leader: leader.c says what its hub wants, leader_up.c takes what followers say. */
 #pragma once
 
+#include "base/idmap.h"
 #include "base/vec.h"
 #include "live/cluster/cluster.h"
 #include "live/cluster/convert.h"
@@ -44,9 +45,10 @@ struct leader {
 	char subject[BUS_SUBJECT_MAX];
 	struct bus_sub *subs[8], *net_sub;
 	VEC(struct remote) remotes;
+	struct idmap places; /* of them, by the hash of their id */
 	uint32_t last_slot;
 	VEC(struct asked) asked;
-	uint64_t last_asked, epoch;
+	uint64_t last_asked, epoch, sequence; /* the last: of Down */
 	struct wanted wanted;
 	struct collecting collecting;
 	int64_t now_ns, beat_ns; /* of the latest tick; of the next message */

@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 
-#define HOSTS_MAX 4095u /* slots above WIRE_OWN_WORKERS in a worker's id */
+#define HOSTS_MAX 32767u /* slots above WIRE_OWN_WORKERS in a worker's id */
 #define ASKS_MAX 64u
 #define ACK_EVERY_NS (5 * NSEC_PER_SEC)
 #define SECOND_NS (3 * NSEC_PER_SEC) /* two daemons with one id speak within this time */
@@ -180,6 +181,11 @@ static void take_items(struct leader *l, struct remote *remote, const Cluster__U
 	remote->ack_due |= up->n_items > 0;
 }
 
+static uint64_t hash_of(const char *id)
+{
+	return XXH3_64bits(id, strlen(id));
+}
+
 /* NULL: too many hosts, or no memory. */
 static struct remote *add_remote(struct leader *l, const char *id)
 {
@@ -188,7 +194,13 @@ static struct remote *add_remote(struct leader *l, const char *id)
 	if (strlen(id) >= sizeof(remote.id) || l->remotes.cnt >= HOSTS_MAX)
 		return NULL; /* no follower has such an id */
 	memcpy(remote.id, id, strlen(id) + 1);
-	return vec_push(&l->remotes, remote) == 0 ? &l->remotes.data[l->remotes.cnt - 1] : NULL;
+	if (vec_push(&l->remotes, remote) < 0)
+		return NULL;
+	if (idmap_set(&l->places, hash_of(id), (uint32_t)l->remotes.cnt - 1) < 0) {
+		l->remotes.cnt--;
+		return NULL;
+	}
+	return &l->remotes.data[l->remotes.cnt - 1];
 }
 
 static void publish_phase(struct leader *l, struct remote *remote, enum wire_phase phase)
@@ -217,11 +229,12 @@ static struct remote *find_remote(struct leader *l, const char *subject)
 {
 	const char *id = strrchr(subject, '.') + 1;
 
-	vec_foreach(remote, &l->remotes) {
-		if (strcmp(remote->id, id) == 0)
-			return remote;
-	}
-	return add_remote(l, id);
+	uint32_t i = idmap_get(&l->places, hash_of(id));
+
+	if (i == IDMAP_NONE)
+		return add_remote(l, id);
+	/* Two ids with one hash, which chance does not make: the second one is refused. */
+	return strcmp(l->remotes.data[i].id, id) == 0 ? &l->remotes.data[i] : NULL;
 }
 
 /* Ids of workers have room for so many hosts, and for each of their daemons' starts. */

@@ -126,9 +126,13 @@ static int run(const struct words *words, struct site *site, int control_fd, int
 				   .host = site->values.host,
 				   .socket = words->socket,
 				   .relay_fd = relay_fd,
-				   .linger_ns = site->values.jobs_linger_seconds * NSEC_PER_SEC };
+				   .linger_ns = site->values.jobs_linger_seconds * NSEC_PER_SEC,
+				   .window_ns =
+					   site->values.hostd_max_window_seconds * NSEC_PER_SEC,
+				   .windows_per_hour = site->values.hostd_max_windows_per_hour };
 	struct daemon_ready failed = { .status = EIO };
 	struct bus_login login = { .url = NULL };
+	struct seal *seal = NULL;
 	char program[PATH_MAX];
 	struct outdir outdir = { .lock_fd = -1 };
 	struct err err = { "" };
@@ -136,6 +140,8 @@ static int run(const struct words *words, struct site *site, int control_fd, int
 	int ret = leads ? site_login(site, &login, &err) : 0;
 
 	program[MAX(len, (ssize_t)0)] = '\0';
+	if (ret == 0)
+		ret = site_seal(site, leads, &seal, &err);
 	if (ret == 0)
 		ret = outdir_open(&outdir, words->out, words->name, &err);
 	if (ret < 0) {
@@ -149,12 +155,15 @@ static int run(const struct words *words, struct site *site, int control_fd, int
 			 leads ? site->values.hub_keep_jobs : site->values.hostd_keep_jobs);
 	set_options(&site->values, leads, &options);
 	fleet.login = &login;
+	fleet.seal = seal;
 	options.fleet = &fleet;
 	options.out_dir = outdir.path;
 	options.job_name = words->name;
 	options.command = words->command;
 	options.program = program;
-	return daemon_run(&options, control_fd);
+	ret = daemon_run(&options, control_fd);
+	(void)seal_close(seal);
+	return ret;
 }
 
 int fleetjob_main(int argc, char **argv)

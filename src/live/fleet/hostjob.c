@@ -25,7 +25,7 @@
 #define START_NS (15 * NSEC_PER_SEC)  /* then a daemon that is not ready has failed */
 #define FORGET_NS (10 * NSEC_PER_SEC) /* a failed start is not tried again before */
 #define LOOK_NS (2 * NSEC_PER_SEC)    /* between two looks whether an earlier hostd's daemon runs */
-#define WORDS 16
+#define WORDS 20
 
 struct hostjob *hostjob_find(struct hostservice *service, const struct jobkey *key)
 {
@@ -118,6 +118,9 @@ static void set_words(const struct hostjob *job, char texts[WORDS][800], const c
 	WORD("set=host=%s", site->host);
 	WORD("set=hostd.keep_jobs=%u", site->hostd_keep_jobs);
 	WORD("set=hostd.cpu_percent=%u", site->hostd_cpu_percent);
+	WORD("set=hostd.max_window_seconds=%u", site->hostd_max_window_seconds);
+	WORD("set=hostd.max_windows_per_hour=%u", site->hostd_max_windows_per_hour);
+	WORD("set=orders.key=%s", site->orders_key);
 	WORD("set=jobs.linger_seconds=%u", site->jobs_linger_seconds);
 	WORD("set=jobs.slowdown_percent=%u", site->jobs_slowdown_percent);
 	WORD("set=jobs.min_gap_seconds=%u", site->jobs_min_gap_seconds);

@@ -213,6 +213,10 @@ int hostservice_run(const struct hostservice_setup *setup)
 		log_line(LOG_WARNING,
 			 "event=insecure effect=\"hosts talk without encryption: "
 			 "everybody on the network can read and forge what they say\"");
+	if (site->orders_key[0] == '\0')
+		log_line(LOG_INFO,
+			 "event=orders-unsigned effect=\"the broker's permissions alone keep other "
+			 "hosts from ordering windows here\" remedy=\"orders.key: docs/fleet.md\"");
 	hoststate_load(&h);
 	service_run(&h.service);
 	(void)unlink(site->hostd_socket);

@@ -194,8 +194,12 @@ static int open_all(struct hubservice *hub, struct err *err)
 {
 	static const struct service_calls calls = { on_tick, on_children, on_end };
 	struct site *site = hub->setup.site;
+	struct seal *seal = NULL; /* leaders sign: this is whether they can */
 	int ret = site_login(site, &hub->login, err);
 
+	if (ret == 0)
+		ret = site_seal(site, true, &seal, err);
+	(void)seal_close(seal);
 	if (ret == 0 && strlen(site->values.hub_run) > 80)
 		ret = err_set(err, ENAMETOOLONG, "%s: hub.run: expected a path of at most 80 bytes",
 			      site->values.hub_run);

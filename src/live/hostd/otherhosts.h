@@ -5,14 +5,16 @@
  */
 #pragma once
 
+#include "base/idmap.h"
 #include "base/vec.h"
 #include "live/link/wire.h"
 
-#define OTHERHOSTS_MAX 65536u /* workers; more are left out of `status` */
+#define OTHERHOSTS_MAX 262144u /* workers; more are left out of `status` */
 
 /* A zeroed one is empty and valid. */
 struct otherhosts {
 	VEC(struct wire_state) states; /* of living workers */
+	struct idmap places;	       /* of them, by their id */
 };
 
 /* Takes a state of any worker; those of this host are passed over. */

@@ -457,6 +457,8 @@ struct hub *hub_close(struct hub *hub)
 	for (size_t i = 0; i < ARRAY_SIZE(hub->subs); i++)
 		hub->subs[i] = bus_unsub(hub->bus, hub->subs[i]);
 	vec_done(&hub->workers);
+	idmap_done(&hub->places);
+	idmap_done(&hub->profile.places);
 	vec_done(&hub->wheres);
 	vec_done(&hub->askers);
 	vec_done(&hub->profile.answers);

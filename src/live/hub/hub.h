@@ -20,7 +20,7 @@
 
 /* Clients that may wait for a report; more are refused with EBUSY. */
 #define HUB_ASKERS_MAX 64u
-#define HUB_WORKER_MAX 65536u
+#define HUB_WORKER_MAX 262144u
 
 struct hub;
 

@@ -2,6 +2,7 @@
 /* The inside of the hub, shared by its files. */
 #pragma once
 
+#include "base/idmap.h"
 #include "base/vec.h"
 #include "detect/jobwatch.h"
 #include "live/ending/ending.h"
@@ -9,48 +10,13 @@
 #include "live/hub/doubt.h"
 #include "live/hub/history.h"
 #include "live/hub/hub.h"
+#include "live/hub/jobprofile.h"
 #include "live/hub/jobstate.h"
 #include "live/hub/reference.h"
 #include "live/link/wire_hang.h"
 #include "live/overhead/overhead.h"
 #include "live/pace/pacelog.h"
 #include "model/report.h"
-
-enum answer_state { ANSWER_NONE, ANSWER_BEGUN, ANSWER_EXPORTED, ANSWER_READY, ANSWER_MISSED };
-
-/* One worker's answer to the order. */
-struct answer {
-	uint32_t worker;
-	int rank;
-	enum answer_state state;
-	int64_t stall_ns;
-	char text[WIRE_TEXT]; /* the fingerprint's path, or the reason why it is missing */
-};
-
-#define PROFILE_EARLY "early"	  /* the kind of a window that is kept and makes no report */
-#define PROFILE_REQUEST "request" /* of one that a person asked for */
-
-/* A profile of all watched workers. */
-struct profile_wish {
-	const char *kind; /* a constant */
-	int64_t window_ns;
-	uint64_t steps_max;
-};
-
-struct profile {
-	bool active;
-	struct profile_wish wish;
-	unsigned tries; /* orders for that wish */
-	unsigned
-		late; /* of struct plan_limits: grows with orders that came too late for a worker */
-	uint64_t id;
-	struct report_trigger trigger;
-	VEC(struct answer) answers;
-	int64_t deadline_ns;
-	int64_t length_ns;    /* expected */
-	bool begun, canceled; /* at least one worker; those that have not begun must not */
-	bool torch;	      /* torch.profiler recorded at least one worker of the latest */
-};
 
 /* What the last line of a run and `perftracker status` say of the latest report. */
 struct last_report {
@@ -64,6 +30,7 @@ struct hub {
 	const struct run_options *options;
 	struct bus_sub *subs[6];
 	VEC(struct wire_state) workers; /* one that ended stays until its rank connects again */
+	struct idmap places;		/* of them, by their id */
 	VEC(struct wire_where) wheres;	/* of the latest hang, by worker */
 	VEC(uint64_t) askers;		/* clients of hostd that wait for a report */
 	int64_t asked_window_ns, asked_until_ns; /* a request that has not begun; until 0: none */
@@ -114,14 +81,3 @@ void hub_decide(struct hub *hub, int64_t now_ns);
 bool hub_holds_audit(const struct hub *hub, int64_t now_ns);
 /* Whether the job is slow, or was at its end, for long enough to call it so. Fills its pace. */
 bool hub_is_slow(const struct hub *hub, struct jobstate_pace *ret);
-
-/* Orders it; returns 0 or -errno. */
-int hub_start_profile(struct hub *hub, const struct profile_wish *wish, int64_t now_ns);
-void hub_take_answer(void *arg, const struct bus_message *message); /* struct wire_answer */
-
-/* The worker can no longer export a trace; one that has exported it stays in the profile. */
-void hub_lose_worker(struct hub *hub, uint32_t worker, const char *why);
-
-/* Finishes the profile when all have answered or the deadline has passed. */
-void hub_watch_profile(struct hub *hub, int64_t now_ns);
-void hub_finish_profile(struct hub *hub);

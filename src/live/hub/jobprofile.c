@@ -10,6 +10,7 @@
 #include "live/hub/keeping.h"
 #include "live/hub/plan.h"
 #include "localize/localize.h"
+#include "model/slowdown.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -45,11 +46,11 @@ static bool is_of_healthy_job(const struct profile *profile)
 
 static struct answer *find_answer(struct hub *hub, uint32_t worker)
 {
-	vec_foreach(answer, &hub->profile.answers) {
-		if (answer->worker == worker)
-			return answer;
-	}
-	return NULL;
+	uint32_t i = idmap_get(&hub->profile.places, worker);
+
+	return i < hub->profile.answers.cnt && hub->profile.answers.data[i].worker == worker
+		       ? &hub->profile.answers.data[i]
+		       : NULL;
 }
 
 static void set_missed(struct answer *answer, const char *why)
@@ -85,6 +86,7 @@ static int fill_answers(struct hub *hub)
 	int32_t world = world_size(hub);
 
 	hub->profile.answers.cnt = 0;
+	idmap_done(&hub->profile.places);
 	vec_foreach(state, &hub->workers) {
 		struct answer answer = { .worker = state->worker, .rank = state->rank };
 
@@ -95,7 +97,9 @@ static int fill_answers(struct hub *hub)
 						    ? "its process has ended"
 						    : "its hook is off, or its host is silent");
 		}
-		if (vec_push(&hub->profile.answers, answer) < 0)
+		if (idmap_set(&hub->profile.places, answer.worker,
+			      (uint32_t)hub->profile.answers.cnt) < 0 ||
+		    vec_push(&hub->profile.answers, answer) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -302,6 +306,8 @@ static void note_result(struct hub *hub, const struct report *report)
 		result = found ? JOBWATCH_CAUSE : JOBWATCH_NO_CAUSE;
 	if (found && is_moment(hub, report))
 		result = JOBWATCH_UNCONFIRMED;
+	else if (found && slowdown_unexplained_ms(report) > 0)
+		result = JOBWATCH_NO_CAUSE; /* and more windows look for the rest */
 	if (is_kind(&hub->profile, "slowdown"))
 		jobwatch_note_result(&hub->watch, result, seen_ns(hub, report), least_gap_ns(hub),
 				     clock_mono_ns());

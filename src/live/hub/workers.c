@@ -7,13 +7,18 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* A worker that another one replaced may still have a place in the map. */
 static struct wire_state *find_worker(const struct hub *hub, uint32_t worker)
 {
-	vec_foreach(state, &hub->workers) {
-		if (state->worker == worker)
-			return state;
-	}
-	return NULL;
+	uint32_t i = idmap_get(&hub->places, worker);
+
+	return i < hub->workers.cnt && hub->workers.data[i].worker == worker ? &hub->workers.data[i]
+									     : NULL;
+}
+
+static int set_place(struct hub *hub, const struct wire_state *state)
+{
+	return idmap_set(&hub->places, state->worker, (uint32_t)(state - hub->workers.data));
 }
 
 /* The greatest step of the present life; except: a worker that does not count, 0: all do. */
@@ -116,6 +121,8 @@ static void forget_ended(struct hub *hub, uint64_t step)
 			hub->workers.data[kept++] = *state;
 	}
 	hub->workers.cnt = kept;
+	vec_foreach(state, &hub->workers)
+		(void)!set_place(hub, state); /* the map has room: it was as large before */
 	hub->wheres.cnt = 0;
 	hub->hang_step = 0;
 	hub->slowdown = none;
@@ -139,7 +146,7 @@ static bool replace(struct hub *hub, const struct wire_state *state)
 		return false;
 	if (!lives_note_successor(&hub->lives, ended, state->arrival, step)) {
 		*ended = *state;
-		return true;
+		return set_place(hub, ended) == 0;
 	}
 	forget_ended(hub, step);
 	if (hub->lives.restarts > restarts)
@@ -170,8 +177,11 @@ static void take_new(struct hub *hub, struct wire_state *state)
 {
 	note_twice(hub, state);
 	state->arrival = ++hub->arrivals;
-	if (!replace(hub, state) && hub->workers.cnt < HUB_WORKER_MAX)
-		(void)vec_push(&hub->workers, *state); /* no memory: hostd repeats it in 100 ms */
+	if (replace(hub, state) || hub->workers.cnt >= HUB_WORKER_MAX ||
+	    vec_push(&hub->workers, *state) < 0)
+		return; /* no memory: hostd repeats it in 100 ms */
+	if (set_place(hub, &hub->workers.data[hub->workers.cnt - 1]) < 0)
+		hub->workers.cnt--;
 }
 
 void hub_take_state(void *arg, const struct bus_message *message)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/link/jobcert.h"
 
-#include "base/symbols.h"
+#include "live/link/cryptolibrary.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -11,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DIGEST_BYTES 32u
 /* The same on all hosts, whose clocks may differ: the certificate is valid as long as the secret. */
 #define VALID_FROM "200101000000Z" /* RFC 5280: years before 2050 have two digits */
 #define VALID_TO "20991231235959Z"
@@ -71,21 +69,13 @@ static int crypto_open(struct crypto *ret, struct err *err)
 		{ &ret->write_certificate, "PEM_write_bio_X509" },
 		{ &ret->write_key, "PEM_write_bio_PrivateKey" },
 	};
-	void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
-	const char *missing;
 
-	if (library == NULL)
-		library = dlopen("libcrypto.so.1.1", RTLD_NOW | RTLD_LOCAL);
-	if (library == NULL)
-		return err_set(err, ENOPKG,
-			       "several hosts need OpenSSL's libcrypto, which is not installed");
-	missing = symbols_find(library, table, ARRAY_SIZE(table));
-	return missing == NULL ? 0 : err_set(err, ENOPKG, "libcrypto has no %s", missing);
+	return cryptolibrary_open(table, ARRAY_SIZE(table), err);
 }
 
 /* Of the purpose and the secret. */
 static int digest(const struct crypto *crypto, const char *purpose, const char *secret,
-		  unsigned char ret[DIGEST_BYTES], struct err *err)
+		  unsigned char ret[JOBCERT_DIGEST], struct err *err)
 {
 	size_t purpose_len = strlen(purpose) + 1, secret_len = strlen(secret);
 	_cleanup_free_ char *text = malloc(purpose_len + secret_len + 1);
@@ -145,7 +135,7 @@ static bool write_pem(const struct crypto *crypto, const char *path, X509 *certi
 int jobcert_write(const char *secret, const char *certificate_path, const char *key_path,
 		  struct err *err)
 {
-	unsigned char seed[DIGEST_BYTES];
+	unsigned char seed[JOBCERT_DIGEST];
 	struct crypto crypto;
 	X509 *certificate;
 	EVP_PKEY *key;
@@ -168,15 +158,21 @@ int jobcert_write(const char *secret, const char *certificate_path, const char *
 	return ret;
 }
 
-int jobcert_password(const char *secret, const char *purpose, char ret[65], struct err *err)
+int jobcert_digest(const char *secret, const char *purpose, uint8_t ret[JOBCERT_DIGEST],
+		   struct err *err)
 {
-	unsigned char bytes[DIGEST_BYTES];
 	struct crypto crypto;
 	int r = crypto_open(&crypto, err);
 
-	if (r == 0)
-		r = digest(&crypto, purpose, secret, bytes, err);
-	for (size_t i = 0; r == 0 && i < DIGEST_BYTES; i++)
+	return r < 0 ? r : digest(&crypto, purpose, secret, ret, err);
+}
+
+int jobcert_password(const char *secret, const char *purpose, char ret[65], struct err *err)
+{
+	uint8_t bytes[JOBCERT_DIGEST];
+	int r = jobcert_digest(secret, purpose, bytes, err);
+
+	for (size_t i = 0; r == 0 && i < JOBCERT_DIGEST; i++)
 		(void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 	return r;
 }

@@ -24,7 +24,7 @@
 
 #define WIRE_TEXT 512u
 #define WIRE_RAISED 40u
-#define WIRE_OWN_WORKERS (1u << 20) /* greater ids: workers of other hosts, from a leader */
+#define WIRE_OWN_WORKERS (1u << 17) /* greater ids: workers of other hosts, from a leader */
 
 #define SUBJECT_STATE "pt.v1.state.local"
 #define SUBJECT_ANSWER "pt.v1.answer.local"

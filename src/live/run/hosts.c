@@ -2,6 +2,7 @@
 #include "live/run/hosts.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "live/link/broker.h"
 #include "live/link/jobcert.h"
@@ -24,11 +25,13 @@
 #define REVIVE_NS (10 * NSEC_PER_SEC)	  /* between two starts of a broker that ends */
 #define OFFLINE_NS (5 * NSEC_PER_SEC)	  /* at the end nobody waits longer for a broker */
 #define SECRET_MAX 256u
+#define ORDER_EXPIRES_NS (3600 * NSEC_PER_SEC) /* clocks of a site differ by minutes */
 
 struct hosts {
 	const struct run_options *options;
 	struct hub *hub;
 	struct bus *net;
+	struct seal *seal; /* of the job's secret */
 	struct broker broker;
 	int64_t broker_ns;     /* when it was started last */
 	struct leader *leader; /* one of these two */
@@ -90,22 +93,6 @@ static bool leads(const struct member *member)
 
 /* --- the secret --- */
 
-static int read_secret(const char *path, char ret[SECRET_MAX], struct err *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, ret, SECRET_MAX - 1);
-	int error = errno;
-
-	if (fd >= 0)
-		(void)close(fd);
-	if (len < 0)
-		return err_set(err, error, "%s: %s", path, strerror(error));
-	ret[len] = '\0';
-	ret[strcspn(ret, "\r\n")] = '\0';
-	return ret[0] != '\0' ? 0
-			      : err_set(err, EINVAL, "%s: expected a secret, found nothing", path);
-}
-
 static int find_secret(struct hosts *hosts, struct err *err)
 {
 	const char *text = getenv("PERFTRACKER_SECRET"), *path = hosts->options->secret_file;
@@ -116,7 +103,7 @@ static int find_secret(struct hosts *hosts, struct err *err)
 			 "event=insecure effect=\"hosts talk without encryption: everybody "
 			 "on the network can read and forge what they say\"");
 	if (path != NULL) {
-		ret = read_secret(path, hosts->secret, err);
+		ret = file_read_line(path, "a secret", hosts->secret, sizeof(hosts->secret), err);
 	} else if (text != NULL && text[0] != '\0') {
 		(void)snprintf(hosts->secret, sizeof(hosts->secret), "%s", text);
 	} else {
@@ -128,6 +115,8 @@ static int find_secret(struct hosts *hosts, struct err *err)
 	}
 	if (ret == 0)
 		ret = jobcert_password(hosts->secret, "perftracker hosts", hosts->password, err);
+	if (ret == 0)
+		ret = seal_of_secret(hosts->secret, &hosts->seal, err);
 	return ret;
 }
 
@@ -169,6 +158,7 @@ static struct cluster_setup setup_of(const struct hosts *hosts, struct bus *loca
 				       .id = hosts->id,
 				       .host = hosts->host,
 				       .out_dir = hosts->options->out_dir,
+				       .seal = hosts->seal,
 				       .node_rank = (uint32_t)MAX(member->index, 0),
 				       .members = member->index < 0 ? 0 : member->members };
 }
@@ -302,7 +292,11 @@ int hosts_open_fleet(const struct run_options *options, struct bus *local, struc
 					     .id = fleet->host,
 					     .host = fleet->host,
 					     .out_dir = options->out_dir,
-					     .no_workers = true };
+					     .no_workers = true,
+					     .seal = fleet->seal,
+					     .expires_ns = ORDER_EXPIRES_NS,
+					     .window_ns = fleet->window_ns,
+					     .windows_per_hour = fleet->windows_per_hour };
 	struct hosts *hosts = calloc(1, sizeof(*hosts));
 	int r = -ENOMEM;
 
@@ -335,6 +329,7 @@ struct hosts *hosts_close(struct hosts *hosts)
 	hosts->leader = leader_close(hosts->leader);
 	hosts->follower = follower_close(hosts->follower);
 	hosts->net = bus_close(hosts->net);
+	hosts->seal = seal_close(hosts->seal);
 	broker_stop(&hosts->broker);
 	if (hosts->dir[0] != '\0') {
 		(void)unlink(hosts->certificate);

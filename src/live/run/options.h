@@ -25,6 +25,9 @@ struct fleet_job {
 	int relay_fd;		       /* FLEET_MEMBER: to hostd, which has the connection */
 	const struct bus_login *login; /* FLEET_LEADER: of its own connection */
 	int64_t linger_ns;	       /* a job without workers is over after so long */
+	const struct seal *seal;       /* of orders; NULL: they are not signed */
+	int64_t window_ns;	       /* the longest that this host carries out */
+	uint32_t windows_per_hour;
 };
 
 struct run_options {

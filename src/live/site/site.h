@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "live/link/bus.h"
+#include "live/link/seal.h"
 
 #define SITE_FILE_MAX 65536u
 #define SITE_KEYS_MAX 40u
@@ -38,6 +39,8 @@ struct site_values {
 	uint32_t jobs_linger_seconds;	      /* a job without workers is over after so long */
 	uint32_t jobs_slowdown_percent, jobs_min_gap_seconds;
 	bool jobs_audit;
+	char *orders_key, *orders_seed_file;
+	uint32_t hostd_max_window_seconds, hostd_max_windows_per_hour;
 };
 
 enum site_source { SITE_DEFAULT, SITE_FILE, SITE_ENVIRONMENT, SITE_OPTION };
@@ -90,3 +93,9 @@ void site_describe(const struct site *site, struct str *out);
  * 0, or -errno with a line in err.
  */
 _must_check_ int site_login(struct site *site, struct bus_login *ret, struct err *err);
+
+/*
+ * The keys of orders (link/seal.h); signs: for the hub. *ret is NULL where the site has none; seal_close() it.
+ * Returns 0, or -errno with a line in err.
+ */
+_must_check_ int site_seal(const struct site *site, bool signs, struct seal **ret, struct err *err);

@@ -196,6 +196,10 @@ static void what_belongs_together_is_checked(void **state)
 		{ "bus: {url: 'tls://a', nkey_file: /x}\n", "expected bus.nkey_seed_file" },
 		{ "bus: {url: 'tls://a', nkey_file: /x, nkey_seed_file: /y, credentials: /z}\n",
 		  "expected one of bus.user, bus.credentials and bus.nkey_file, found 2" },
+		{ "bus: {url: 'tls://a'}\norders: {key: hub}\n",
+		  "site.yaml:2:15: orders.key: expected the public key of an NKey" },
+		{ "bus: {url: 'tls://a'}\norders: {seed_file: /x}\n",
+		  "expected orders.key beside it" },
 		{ "bus: {url: 'tls://a'}\nhost: a.b\n", "site.yaml:2:7: host: expected 1 to 24" },
 	};
 
@@ -246,6 +250,39 @@ static void a_login_has_the_password_of_its_file(void **state)
 	assert_int_equal(site_login(&f->site, &login, &err), -2);
 }
 
+/* The pair of RFC 8032, 7.1, test 1, as deploy/nats/make-users writes it. */
+#define ORDERS_SEED "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALCA"
+#define ORDERS_KEY "UDLVVGABQKYQVN6VJP7NHSLEA45A5YLS6PNKMIZFV4BBU2HXA5IRUVAL"
+#define OTHER_KEY "UATHPFHHSBHDIALPVABIJAXPG7FKMCRTEST6GP42YKIPAON7A6ZF72HG"
+
+static void a_hub_needs_the_seed_that_its_hosts_expect(void **state)
+{
+	struct fixture *f = *state;
+	char path[] = "/tmp/site_test.XXXXXX", pair[80];
+	int fd = mkstemp(path);
+	struct seal *seal;
+	struct err err = { "" };
+
+	assert_true(fd >= 0 && write(fd, ORDERS_SEED "\n", 59) == 59);
+	assert_int_equal(site_seal(&f->site, true, &seal, &err), 0);
+	assert_null(seal);
+	site_take_option(&f->site, "orders.key=" ORDERS_KEY, &f->problems);
+	assert_int_equal(site_seal(&f->site, false, &seal, &err), 0);
+	seal = seal_close(seal);
+	assert_int_equal(site_seal(&f->site, true, &seal, &err), -22);
+	assert_non_null(strstr(err.text, "orders.seed_file: expected the seed of orders.key"));
+	(void)snprintf(pair, sizeof(pair), "orders.seed_file=%s", path);
+	site_take_option(&f->site, pair, &f->problems);
+	assert_int_equal(site_seal(&f->site, true, &seal, &err), 0);
+	seal = seal_close(seal);
+	site_take_option(&f->site, "orders.key=" OTHER_KEY, &f->problems);
+	assert_int_equal(site_seal(&f->site, true, &seal, &err), -22);
+	assert_non_null(strstr(err.text, "found that of another key"));
+	assert_int_equal(f->problems.cnt, 0);
+	(void)close(fd);
+	(void)unlink(path);
+}
+
 static void without_memory_nothing_is_taken(void **state)
 {
 	static const char text[] = "cluster: east\nbus: {url: [tls://a, tls://b]}\n";
@@ -281,6 +318,7 @@ int main(void)
 		TEST(what_belongs_together_is_checked),
 		TEST(a_missing_file_is_named),
 		TEST(a_login_has_the_password_of_its_file),
+		TEST(a_hub_needs_the_seed_that_its_hosts_expect),
 		TEST(without_memory_nothing_is_taken),
 	};
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What of a site's configuration belongs together, and the login to its bus. */
+#include "base/file.h"
 #include "live/link/brokerurl.h"
 #include "live/site/site_parts.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static bool is_set(const char *text)
 {
@@ -110,29 +109,29 @@ static void check_identity(const struct site *site, struct site_problems *proble
 			     ways);
 }
 
+static void check_orders(const struct site *site, struct site_problems *problems)
+{
+	const struct site_values *v = &site->values;
+	struct site_place place = place_of(site, "orders.key");
+	struct seal *seal;
+	struct err err = { "" };
+
+	check_pair(site, "orders.seed_file", v->orders_seed_file, "orders.key", v->orders_key,
+		   problems);
+	if (!is_set(v->orders_key))
+		return;
+	if (seal_of_public_key(v->orders_key, &seal, &err) < 0)
+		site_problem(problems, &place, "orders.key: %s", err.text);
+	else
+		(void)seal_close(seal);
+}
+
 void site_check(const struct site *site, struct site_problems *problems)
 {
 	check_names(site, problems);
 	check_url(site, problems);
 	check_identity(site, problems);
-}
-
-/* The first line of a small file, without its end. */
-static int read_line(const char *path, const char *what, char *ret, size_t size, struct err *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, ret, size - 1);
-	int error = errno;
-
-	if (fd >= 0)
-		(void)close(fd);
-	if (len < 0)
-		return err_set(err, error, "%s: cannot read %s: %s", path, what, strerror(error));
-	ret[len] = '\0';
-	ret[strcspn(ret, "\r\n")] = '\0';
-	return ret[0] != '\0'
-		       ? 0
-		       : err_set(err, EINVAL, "%s: expected %s, found an empty file", path, what);
+	check_orders(site, problems);
 }
 
 static const char *or_null(const char *text)
@@ -146,11 +145,11 @@ int site_login(struct site *site, struct bus_login *ret, struct err *err)
 	int r = 0;
 
 	if (is_set(v->bus_password_file))
-		r = read_line(v->bus_password_file, "the password", site->password,
-			      sizeof(site->password), err);
+		r = file_read_line(v->bus_password_file, "the password", site->password,
+				   sizeof(site->password), err);
 	if (r == 0 && is_set(v->bus_nkey_file))
-		r = read_line(v->bus_nkey_file, "the public key", site->nkey, sizeof(site->nkey),
-			      err);
+		r = file_read_line(v->bus_nkey_file, "the public key", site->nkey,
+				   sizeof(site->nkey), err);
 	if (r < 0)
 		return r;
 	*ret = (struct bus_login){ .url = v->bus_url,
@@ -164,4 +163,45 @@ int site_login(struct site *site, struct bus_login *ret, struct err *err)
 				   .key_file = or_null(v->bus_key),
 				   .insecure = v->bus_insecure };
 	return 0;
+}
+
+/* A seed that does not belong to the key would make a hub that no host obeys. */
+static int check_pair_of_keys(const struct seal *signs, const struct site_values *v,
+			      struct err *err)
+{
+	uint8_t message[SEAL_BYTES];
+	struct seal *checks;
+	int ret = seal_of_public_key(v->orders_key, &checks, err);
+
+	if (ret < 0)
+		return ret;
+	if (seal_add(signs, "", message, 0) < 0 || !seal_is_valid(checks, "", message, SEAL_BYTES))
+		ret = err_set(err, EINVAL,
+			      "orders.seed_file: expected the seed of orders.key, found that of "
+			      "another key: %s",
+			      v->orders_seed_file);
+	(void)seal_close(checks);
+	return ret;
+}
+
+int site_seal(const struct site *site, bool signs, struct seal **ret, struct err *err)
+{
+	const struct site_values *v = &site->values;
+	int r;
+
+	*ret = NULL;
+	if (!is_set(v->orders_key))
+		return 0;
+	if (!signs)
+		return seal_of_public_key(v->orders_key, ret, err);
+	if (!is_set(v->orders_seed_file))
+		return err_set(err, EINVAL,
+			       "orders.seed_file: expected the seed of orders.key, found nothing: "
+			       "hosts would take no order of this hub");
+	r = seal_of_seed_file(v->orders_seed_file, ret, err);
+	if (r == 0)
+		r = check_pair_of_keys(*ret, v, err);
+	if (r < 0)
+		*ret = seal_close(*ret);
+	return r;
 }

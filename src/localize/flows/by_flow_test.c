@@ -183,6 +183,70 @@ static void a_full_receiver_and_other_machines_are_left_out(void **state)
 	report_done(&report);
 }
 
+/* Rank 1 comes 60 ms late to each collective, and data waits for its acknowledgement meanwhile. */
+static void a_receiver_that_comes_late_is_no_slow_path(void **state)
+{
+	struct test_job job, before;
+	struct report report;
+
+	(void)state;
+	make_ring(&before, 2, (const double[]){ 1, 1 });
+	make_job(&job, 2, 1400);
+	job.workers[0].fp.class_ns[CLASS_COMM] = 1000 * NSEC_PER_MSEC;
+	job.workers[1].fp.class_ns[CLASS_COMM] = 400 * NSEC_PER_MSEC;
+	send_to(&job, 0, 1, 1)->busy_ns += 400 * NSEC_PER_MSEC;
+	(void)send_to(&job, 1, 0, 1);
+	report = judge(&job, &before);
+	assert_null(test_find(&report, "slow-link"));
+	report_done(&report);
+	test_job_done(&before);
+}
+
+/* Data waits on its way when the ends wait for CPUs. */
+static void hosts_without_cpus_have_no_slow_path(void **state)
+{
+	static const struct {
+		double run_delay_frac, psi_cpu_frac;
+		bool slow;
+	} cases[] = { { -1, -1, true },
+		      { 0.05, 0.3, true },
+		      { 0.5, 0.3, false },
+		      { 0.05, 0.9, false },
+		      { -1, 0.9, false } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct test_job job;
+		struct report report;
+
+		make_ring(&job, 4, (const double[]){ 1, 1. / 3, 1. / 3, 1 });
+		job.workers[2].fp.host_stats.run_delay_frac = cases[i].run_delay_frac;
+		job.workers[2].fp.host_stats.psi_cpu_frac = cases[i].psi_cpu_frac;
+		report = judge(&job, NULL);
+		assert_true((test_find(&report, "slow-link") != NULL) == cases[i].slow);
+		report_done(&report);
+	}
+}
+
+/* Another part of the communication takes the time. */
+static void a_path_that_is_seldom_used_is_not_slow(void **state)
+{
+	struct test_job job, before;
+	struct report report;
+
+	(void)state;
+	make_job(&before, 2, 1000);
+	(void)send_to(&before, 0, 1, 10);
+	(void)send_to(&before, 1, 0, 10);
+	make_job(&job, 2, 1400);
+	(void)send_to(&job, 0, 1, 4);
+	(void)send_to(&job, 1, 0, 4);
+	report = judge(&job, &before);
+	assert_null(test_find(&report, "slow-link"));
+	report_done(&report);
+	test_job_done(&before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +256,9 @@ int main(void)
 		cmocka_unit_test(two_hosts_are_compared_with_their_own_past),
 		cmocka_unit_test(another_path_of_the_same_direction_clears_an_end),
 		cmocka_unit_test(a_full_receiver_and_other_machines_are_left_out),
+		cmocka_unit_test(a_receiver_that_comes_late_is_no_slow_path),
+		cmocka_unit_test(hosts_without_cpus_have_no_slow_path),
+		cmocka_unit_test(a_path_that_is_seldom_used_is_not_slow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,27 +86,92 @@ static double before_of(const struct past *past, size_t w, const struct fp_flow 
 	return 0;
 }
 
-static int add_worker(const struct job *job, const struct past *past, size_t w,
-		      const address_vec *addresses, struct paths *ret)
+/* Per iteration; what nothing overlaps. */
+static double comm_ns(const struct job_worker *worker)
 {
-	const struct job_worker *worker = &job->workers[w];
+	return (double)worker->fp->class_ns[CLASS_COMM] / worker->iterations;
+}
+
+/* What an end of a path adds to the time with data on the way, per iteration. */
+struct end {
+	double comm_ns;	 /* the least communication of its workers */
+	double delay_ns; /* the most that one of them waited for a CPU */
+	double pressure; /* share of the window in which a task of the host did */
+};
+
+/* By host; the caller frees it. NULL: no memory. */
+static struct end *find_ends(const struct job *job)
+{
+	struct end *ret = calloc(job->worker_cnt + 1, sizeof(*ret));
+
+	if (ret == NULL)
+		return NULL;
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		ret[job->workers[w].host].comm_ns = INFINITY;
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		const struct job_worker *worker = &job->workers[w];
+		const struct fp_host *stats = &worker->fp->host_stats;
+		struct end *end = &ret[worker->host];
+
+		end->comm_ns = fmin(end->comm_ns, comm_ns(worker));
+		end->delay_ns =
+			fmax(end->delay_ns, stats->run_delay_frac * (double)worker->fp->window_ns /
+						    worker->iterations);
+		end->pressure = fmax(end->pressure, stats->psi_cpu_frac);
+	}
+	return ret;
+}
+
+/*
+ * Not the path's is the time in which an end waits for a CPU, and with it the kernel's work for the
+ * network; nor that of a receiver that comes late to a collective: data is in its buffers meanwhile,
+ * whose last part is acknowledged up to 40 ms later than by one that reads. Where that is nearly all,
+ * the rate is unknown: 0.
+ */
+static void leave_out_ends(const struct end *ends, const struct job_worker *worker,
+			   struct path *path)
+{
+	const struct end *from = &ends[path->from], *to = &ends[path->to];
+	double late_ns = fmax(0, comm_ns(worker) - to->comm_ns);
+	double busy_ns = fmax(0, path->busy_ns - late_ns - fmax(from->delay_ns, to->delay_ns));
+
+	if (busy_ns < FLOW_OWN * path->busy_ns ||
+	    fmax(from->pressure, to->pressure) > HOST_CROWDED_FRAC)
+		path->rate = 0;
+	else
+		path->rate *= path->busy_ns / busy_ns;
+	path->busy_ns = busy_ns;
+}
+
+/* What all paths need. */
+struct known {
+	const struct job *job;
+	const struct past *past;
+	address_vec addresses;
+	struct end *ends;
+};
+
+static int add_worker(const struct known *known, size_t w, struct paths *ret)
+{
+	const struct job_worker *worker = &known->job->workers[w];
 	const struct fp_flows *flows = &worker->fp->flows;
 
 	for (size_t i = 0; i < flows->cnt; i++) {
 		const struct fp_flow *flow = &flows->list[i];
 		struct path path = { .worker = (uint32_t)w,
 				     .from = worker->host,
-				     .to = host_of(addresses, flow->remote),
+				     .to = host_of(&known->addresses, flow->remote),
 				     .flow = flow,
 				     .rate = rate_of(flow),
-				     .before = before_of(past, w, flow) };
+				     .before = before_of(known->past, w, flow) };
 
 		if (path.to == HOST_MANY || path.to == path.from || path.rate <= 0 ||
 		    flow->tx_bytes < FLOW_LEAST_BYTES)
 			continue;
 		path.busy_ns = (double)(flow->busy_ns - flow->limited_ns) /
 			       MAX(flow->socket_cnt, 1u) / worker->iterations;
-		if (vec_push(&ret->list, path) < 0)
+		leave_out_ends(known->ends, worker, &path);
+		if (path.rate > 0 && vec_push(&ret->list, path) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -141,7 +206,9 @@ static double usual_rate(const struct paths *paths, double *scratch)
 
 static void judge(const struct job *job, struct path *path, double usual)
 {
-	if (path->rate > FLOW_SLOWER * usual)
+	/* What waits for a slow path communicates as long as the path is used. */
+	if (path->rate > FLOW_SLOWER * usual ||
+	    path->busy_ns < FLOW_USED * comm_ns(&job->workers[path->worker]))
 		return;
 	path->usual = usual;
 	path->lost_ns = fmin(path->busy_ns, job->iteration_ns) * (1 - path->rate / usual);
@@ -195,13 +262,14 @@ static int count_hosts(const struct job *job, struct paths *paths)
 int paths_find(const struct job *job, const struct past *past, struct paths *ret)
 {
 	_cleanup_free_ double *scratch = NULL;
-	address_vec addresses = { 0 };
-	int error = find_addresses(job, &addresses);
+	struct known known = { .job = job, .past = past, .ends = find_ends(job) };
+	int error = known.ends != NULL ? find_addresses(job, &known.addresses) : -ENOMEM;
 
 	*ret = (struct paths){ .by_past = false };
 	for (size_t w = 0; w < job->worker_cnt && error == 0; w++)
-		error = add_worker(job, past, w, &addresses, ret);
-	vec_done(&addresses);
+		error = add_worker(&known, w, ret);
+	vec_done(&known.addresses);
+	free(known.ends);
 	keep_large(ret);
 	scratch = calloc(ret->list.cnt + 1, sizeof(*scratch));
 	if (error < 0 || scratch == NULL)
