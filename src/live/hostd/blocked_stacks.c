@@ -229,9 +229,9 @@ static bool update_blocked(struct hostd *hostd, int64_t now_ns)
 		more |= blocked && !worker->was_blocked;
 		worker->was_blocked = blocked;
 	}
-	if (!more && !(any && now_ns - hostd->stacks_ns > AGAIN_NS))
+	if (!more && !(any && now_ns - hostd->hangstacks.begun_ns > AGAIN_NS))
 		return false;
-	hostd->stacks_ns = now_ns;
+	hostd->hangstacks.begun_ns = now_ns;
 	return true;
 }
 

@@ -15,7 +15,7 @@
 
 static struct hangstacks_reading *find(const struct hostd *hostd, uint32_t worker)
 {
-	vec_foreach(reading, &hostd->readings)
+	vec_foreach(reading, &hostd->hangstacks.readings)
 		if ((*reading)->where.worker == worker)
 			return *reading;
 	return NULL;
@@ -55,7 +55,7 @@ static int start(struct hostd *hostd, struct hangstacks_reading *reading)
 			       NULL };
 
 	(void)snprintf(pid, sizeof(pid), "%u", reading->pid);
-	return pool_add(hostd->readers, (uint64_t)(uintptr_t)reading, argv);
+	return pool_add(hostd->hangstacks.pool, (uint64_t)(uintptr_t)reading, argv);
 }
 
 int hangstacks_begin(struct hostd *hostd, uint32_t pid, int rank, const struct wire_where *where)
@@ -65,15 +65,15 @@ int hangstacks_begin(struct hostd *hostd, uint32_t pid, int rank, const struct w
 
 	if (find(hostd, where->worker) != NULL)
 		return -EALREADY;
-	if (hostd->setup.options->program == NULL || hostd->readers == NULL)
+	if (hostd->setup.options->program == NULL || hostd->hangstacks.pool == NULL)
 		return -ENOTSUP;
 	reading = new_reading(hostd, pid, rank, where);
 	if (reading == NULL)
 		return -ENOMEM;
-	error = vec_push(&hostd->readings, reading);
+	error = vec_push(&hostd->hangstacks.readings, reading);
 	if (error == 0) {
 		error = start(hostd, reading);
-		hostd->readings.cnt -= error < 0;
+		hostd->hangstacks.readings.cnt -= error < 0;
 	}
 	if (error < 0)
 		free(reading);
@@ -116,9 +116,10 @@ static void take_file(const struct hangstacks_reading *reading, struct wire_wher
 
 static void forget(struct hostd *hostd, const struct hangstacks_reading *reading)
 {
-	for (size_t i = 0; i < hostd->readings.cnt; i++) {
-		if (hostd->readings.data[i] == reading) {
-			hostd->readings.data[i] = hostd->readings.data[--hostd->readings.cnt];
+	for (size_t i = 0; i < hostd->hangstacks.readings.cnt; i++) {
+		if (hostd->hangstacks.readings.data[i] == reading) {
+			hostd->hangstacks.readings.data[i] =
+				hostd->hangstacks.readings.data[--hostd->hangstacks.readings.cnt];
 			return;
 		}
 	}
@@ -130,7 +131,7 @@ void hangstacks_done(void *arg, uint64_t id, int status, const char *text)
 	struct hangstacks_reading *reading = (struct hangstacks_reading *)(uintptr_t)id;
 
 	forget(hostd, reading);
-	if (status != 0)
+	if (status != 0 && !hostd->setup.options->quiet)
 		log_line(LOG_INFO,
 			 "event=stacks-incomplete rank=%d pid=%u status=%d why=\"%.200s\"",
 			 reading->rank, reading->pid, status, text);

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "base/vec.h"
+#include "live/hostd/pool.h"
 #include "live/link/wire_hang.h"
 
 struct hostd;
@@ -16,6 +18,12 @@ struct hangstacks_reading {
 	uint32_t pid;
 	int rank;
 	char path[4200];
+};
+
+struct hangstacks {
+	struct pool *pool; /* of readers */
+	VEC(struct hangstacks_reading *) readings;
+	int64_t begun_ns; /* the latest blocked_stacks_publish() that read */
 };
 
 /*

@@ -479,10 +479,10 @@ static void free_hostd(struct hostd *hostd)
 		hostd->subs[i] = bus_unsub(hostd->setup.bus, hostd->subs[i]);
 	otherhosts_done(&hostd->about.others);
 	pool_close(hostd->pool);
-	pool_close(hostd->readers);
-	vec_foreach(reading, &hostd->readings)
+	pool_close(hostd->hangstacks.pool);
+	vec_foreach(reading, &hostd->hangstacks.readings)
 		free(*reading);
-	vec_done(&hostd->readings);
+	vec_done(&hostd->hangstacks.readings);
 	contenders_close(&hostd->contenders);
 	netwatch_close(&hostd->netwatch);
 	gpuwatch_stop(hostd->gpuwatch);
@@ -528,8 +528,9 @@ int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *
 		return r;
 	}
 	hostd->pool = pool_new(setup->loop, setup->options->jobs, hostd_summary_done, hostd);
-	hostd->readers = pool_new(setup->loop, READERS, hangstacks_done, hostd);
-	r = hostd->pool == NULL || hostd->readers == NULL ? -ENOMEM : hostd_subscribe(hostd);
+	hostd->hangstacks.pool = pool_new(setup->loop, READERS, hangstacks_done, hostd);
+	r = hostd->pool == NULL || hostd->hangstacks.pool == NULL ? -ENOMEM
+								  : hostd_subscribe(hostd);
 	if (r < 0) {
 		free_hostd(hostd);
 		return err_set(err, -r, "out of memory");

@@ -13,7 +13,6 @@
 #include "live/hostd/hostd.h"
 #include "live/hostd/netwatch.h"
 #include "live/hostd/owncosts.h"
-#include "live/hostd/pool.h"
 #include "live/hostd/worker.h"
 
 /* One connection: a worker after MSG_HELLO, else a client with a request. */
@@ -48,10 +47,9 @@ struct hostd {
 	VEC(struct client *) clients;
 	VEC(struct summary *) summaries;
 	VEC(struct exitwatch *) exits;
-	uint64_t next_client;
-	struct pool *pool, *readers; /* readers: of stacks, hangstacks.h */
-	VEC(struct hangstacks_reading *) readings;
-	int64_t stacks_ns; /* of the latest blocked_stacks_publish() */
+	uint64_t next_client, refused; /* refused: invalid datagrams and connections */
+	struct pool *pool;
+	struct hangstacks hangstacks;
 	struct bus_sub *subs[9];
 	struct wire_overhead overhead; /* the latest from the hub */
 	struct own_costs own;
@@ -71,7 +69,6 @@ struct hostd {
 	bool closing;
 	int64_t drained_ns;
 	int open_handles;
-	uint64_t refused; /* invalid datagrams and connections */
 };
 
 /* To the hub; a full bus drops and counts it. */
