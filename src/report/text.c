@@ -415,7 +415,7 @@ int report_text(const struct report *report, const struct report_text_options *o
 
 	text_head(&w);
 	findings_part(&w);
-	hangtree_text(out, report);
+	hangtree_text(out, report, (size_t)width);
 	breakdown_part(&w);
 	shares_part(&w);
 	text_use(&w);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/stacks/hangtree.h"
 
+#include "base/text/clean.h"
 #include "report/html/markup.h"
 #include "report/stacks/stackformats.h"
 
@@ -36,8 +37,20 @@ static int trained_make(struct trained *ret, const struct report *report)
 	return 0;
 }
 
+static void append_line(struct str *out, const char *line, size_t len, size_t width)
+{
+	struct str copy = { 0 };
+
+	str_append_len(&copy, line, len);
+	if (str_error(&copy) < 0)
+		out->error = str_error(&copy);
+	clean_append_short(out, str_borrow(&copy), width);
+	str_append(out, "\n");
+	str_done(&copy);
+}
+
 /* Appends the first lines of text, and how many more there are. */
-static void append_lines(struct str *out, const char *text, size_t limit)
+static void append_lines(struct str *out, const char *text, size_t width, size_t limit)
 {
 	size_t cnt = 0, more = 0;
 
@@ -45,16 +58,15 @@ static void append_lines(struct str *out, const char *text, size_t limit)
 		const size_t len = strcspn(p, "\n");
 
 		if (cnt++ < limit) {
-			str_append_len(out, p, len);
-			str_append(out, "\n");
+			append_line(out, p, len, width);
 		} else {
 			more++;
 		}
 		p += len + (p[len] == '\n');
 	}
 	if (more > 0)
-		str_printf(out, "  ... %zu more line%s: see the page or the JSON of this report\n",
-			   more, plural((double)more));
+		str_printf(out, "  ... %zu more line%s on the page and in the JSON\n", more,
+			   plural((double)more));
 }
 
 static int print_tree(const struct stacks_process *const *processes, size_t cnt,
@@ -72,7 +84,7 @@ static int print_tree(const struct stacks_process *const *processes, size_t cnt,
 	return error;
 }
 
-void hangtree_text(struct str *out, const struct report *report)
+void hangtree_text(struct str *out, const struct report *report, size_t width)
 {
 	struct trained trained = { 0 };
 	struct str text = { 0 };
@@ -84,9 +96,8 @@ void hangtree_text(struct str *out, const struct report *report)
 	if (error == 0)
 		error = print_tree(trained.pointers, report->stack_cnt, STACKVIEW_PYTHON, &text);
 	if (error == 0) {
-		str_append(out, "\nStacks of the training threads, callers first; @ranks that are "
-				"there | that are not\n");
-		append_lines(out, str_borrow(&text), TEXT_LINES);
+		str_append(out, "\nStacks of the training threads, callers first\n");
+		append_lines(out, str_borrow(&text), width, TEXT_LINES);
 	}
 	if (error < 0 || str_error(&text) < 0)
 		out->error = -ENOMEM;

@@ -9,8 +9,8 @@
 #include "model/report.h"
 #include "report/jsonwriter.h"
 
-/* Nothing without stacks. The caller checks out for its error. */
-void hangtree_text(struct str *out, const struct report *report);
+/* Nothing without stacks. width: in cells. The caller checks out for its error. */
+void hangtree_text(struct str *out, const struct report *report, size_t width);
 void hangtree_html(struct str *out, const struct report *report);
 
 /* Null without stacks. */
