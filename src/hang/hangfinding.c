@@ -253,8 +253,8 @@ static int name_function(const struct blocked *b, size_t rule, size_t first, str
 		ret->name = ret->stack[ret->stack_cnt - 1];
 		ret->class = CLASS_HOST;
 	}
-	if (error == 0 && record->mark == HANG_MARK_LOADER &&
-	    (hangrules[rule].needs & HANG_AT_LOADER) != 0 && *child_place(b, first) != '\0')
+	if (error == 0 && (hangrules[rule].needs & HANG_AT_LOADER) != 0 &&
+	    *child_place(b, first) != '\0')
 		error = name_children(b, child_place(b, first), ret);
 	return error;
 }

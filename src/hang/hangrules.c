@@ -84,6 +84,11 @@ const struct hang_rule hangrules[] = {
 	  "All ranks wait in collectives, but not in the same one: see which condition makes this rank "
 	  "call another one, with other sizes, or one more or less than the others.",
 	  "in another collective than the others", false, CONFIDENCE_MEDIUM },
+	{ HANG_ELSEWHERE | HANG_AT_LOADER, 0, "PT-904", "loader-blocked",
+	  "no batch from the data loader",
+	  "The data loader of this rank returns no batch: look at its worker processes and at the "
+	  "storage or service they read from.",
+	  "dataloader.next", false, CONFIDENCE_MEDIUM },
 	{ HANG_ELSEWHERE, 0, "PT-907", "elsewhere",
 	  "a rank is in another function than the others, which wait",
 	  "The other ranks wait in one function and this one is in another. " SEE_TIMELINE,

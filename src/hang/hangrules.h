@@ -17,7 +17,7 @@ enum hang_fact {
 	HANG_STOPPED = 1 << 4,
 	HANG_ROAMS = 1 << 5,	   /* it is known not to wait for others */
 	HANG_BEHIND = 1 << 6,	   /* by its marks */
-	HANG_AT_LOADER = 1 << 7,   /* its latest mark is a call of its loader */
+	HANG_AT_LOADER = 1 << 7,   /* by its latest mark; without marks by its stack */
 	HANG_NOT_ENTERED = 1 << 8, /* a collective of its group that most have entered */
 	HANG_ELSEWHERE = 1 << 9,   /* than the majority, which waits */
 	HANG_MISMATCH = 1 << 10,   /* in another collective than the majority */

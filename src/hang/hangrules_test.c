@@ -49,6 +49,7 @@ static void facts_decide_by_the_first_row_that_fits(void **state)
 		{ HANG_NOT_ENTERED | HANG_ACCUSED, "PT-906" },
 		{ HANG_MISMATCH | HANG_ACCUSED, "PT-915" },
 		{ HANG_ELSEWHERE | HANG_ACCUSED, "PT-907" },
+		{ HANG_ELSEWHERE | HANG_ACCUSED | HANG_AT_LOADER, "PT-904" },
 		{ HANG_ALONE | HANG_ACCUSED, "PT-908" },
 		{ HANG_UNLAUNCHED, NULL }, /* another rank is accused */
 		{ HANG_UNLAUNCHED | HANG_NOBODY, "PT-916" },

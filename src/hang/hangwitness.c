@@ -327,7 +327,9 @@ static uint32_t facts_of(const struct blocked *b, size_t i)
 	}
 	if (record->process == 'D')
 		facts |= HANG_IN_KERNEL;
-	if (record->mark == HANG_MARK_LOADER)
+	if (record->mark == HANG_MARK_LOADER ||
+	    (!record->marks_known &&
+	     strstr(stack_of(b, i), "torch/utils/data/dataloader.py") != NULL))
 		facts |= HANG_AT_LOADER;
 	if (record->launcher_gone)
 		facts |= HANG_UNLAUNCHED;

@@ -149,6 +149,14 @@ class Dumps(unittest.TestCase):
         self.assertEqual(finding["ranks"], "1")
         self.assertEqual(finding["function"]["name"], "data.py(12): read_shard")
 
+    def test_a_rank_that_waits_for_its_loader(self) -> None:
+        loads = "select (selectors.py:415)\n    _try_get_data (torch/utils/data/dataloader.py:1291)"
+        for rank in range(4):
+            text = PYSPY.format(pid=100 + rank, frames=loads if rank == 3 else WAITS)
+            (self.folder / f"py-spy-rank{rank}.txt").write_text(text)
+        finding = self.finding()
+        self.assertEqual((finding["id"], finding["ranks"]), ("PT-904", "3"))
+
     def test_gdb(self) -> None:
         for rank in range(4):
             function = "read_shard" if rank == 2 else "c10d::ProcessGroupGloo::AsyncWork::wait"
