@@ -36,8 +36,8 @@ struct wire_where {
 	uint32_t read;		/* 1: they were, or could not be */
 	uint32_t shown;		/* enum hang_fact */
 	uint32_t in_collective; /* 1: it is in a collective */
-	char says[WIRE_TEXT];	/* what it waits for */
-	char child[WIRE_TEXT];	/* where a worker of its loader is */
+	char says[320];		/* what it waits for */
+	char child[256];	/* where a worker of its loader is */
 };
 
 /* Whether all counts are in range and all texts end with NUL. */
