@@ -3,11 +3,13 @@
 #include "base/clock.h"
 #include "center/anysize.h"
 #include "cmd/cmd.h"
+#include "cmd/hangfiles/hangfiles.h"
 #include "cmd/jobfiles/oneset.h"
 #include "cmd/load.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct analyze_options {
@@ -249,6 +251,52 @@ static int report_loaded(struct analyze_options *o, struct load_result *loaded, 
 	return status;
 }
 
+static int print_hang(struct analyze_options *o, const path_list *paths)
+{
+	struct report report;
+	struct dumps dumps;
+	struct err err = { "" };
+	int64_t start_ns = clock_mono_ns();
+	int status = EXIT_DONE;
+
+	dumps_init(&dumps);
+	if (hangfiles_report(paths, o->localize.workers_expected, &dumps, &report, &err) < 0) {
+		dumps_done(&dumps);
+		return cmd_fail("%s", err.text);
+	}
+	report.elapsed_ms = (double)(clock_mono_ns() - start_ns) / 1e6;
+	if (output_report(&report, &o->how, &err) < 0)
+		status = cmd_fail("%s", err.text);
+	else if (report.failure_cnt > 0)
+		status = EXIT_FAILED;
+	else if (o->exit_code)
+		status = exit_of(report.verdict);
+	report_done(&report);
+	dumps_done(&dumps);
+	return status;
+}
+
+/* Dumps of a job that hangs instead of traces. Returns false if there are none. */
+static bool analyze_dumps(struct analyze_options *o, char **argv, size_t cnt, int *ret_status)
+{
+	path_list paths = { 0 };
+	char *other = NULL;
+	const int found = hangfiles_find(argv, cnt, &paths, &other);
+
+	if (found < 0)
+		*ret_status = cmd_fail("out of memory");
+	else if (found > 0 && other != NULL)
+		*ret_status =
+			cmd_fail("expected either traces or dumps of a job that hangs, found both "
+				 "(%s, %s): give one kind at a time",
+				 other, paths.data[0]);
+	else if (found > 0)
+		*ret_status = print_hang(o, &paths);
+	free(other);
+	path_list_done(&paths);
+	return found != 0;
+}
+
 static int analyze_paths(struct analyze_options *o, char **argv, size_t cnt)
 {
 	struct load_result loaded = { 0 };
@@ -257,6 +305,8 @@ static int analyze_paths(struct analyze_options *o, char **argv, size_t cnt)
 	int64_t start_ns = clock_mono_ns();
 	int status;
 
+	if (analyze_dumps(o, argv, cnt, &status))
+		return status;
 	if (inputs_expand(argv, cnt, &paths, &err) < 0 || load_paths(&paths, &o->load, &loaded) < 0)
 		status = cmd_fail("%s", err.text);
 	else
@@ -304,7 +354,11 @@ const struct command cmd_analyze = {
 		"PATH is a trace of torch.profiler (Kineto JSON, plain or .gz) or a flight log, "
 		"one file per rank; an SQLite export of Nsight Systems, in which each process with "
 		"GPU work is a rank; a fingerprint that `perftracker summarize` wrote; or a folder "
-		"of such files.\n",
+		"of such files.\n"
+		"Of a job that hangs, PATH is a dump, or a folder of dumps of one or several kinds: "
+		"of PyTorch's NCCL flight recorder (pickle, which is not executed, or JSON), of "
+		"py-spy (text or JSON), of gdb (`thread apply all bt`), of `perftracker stacks "
+		"--format json`. The ranks are those in the dumps, else the numbers in their names.\n",
 	OPTION_ROWS(rows),
 	.notes = notes,
 	.examples =

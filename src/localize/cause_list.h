@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of causes: one X-macro table. Ids and names are stable and listed in
- * docs/findings.md.
+ * docs/findings.md. Those of hangs are in hang/hangrules.c.
  */
 #pragma once
 
@@ -83,26 +83,4 @@
 	X(DIFFERENCE, "PT-302", "unexplained-difference", "difference from its peers",              \
 	  "Compare this worker's host, inputs and code path with a peer's.")                        \
 	X(MORE_THAN_BEFORE, "PT-303", "more-than-before", "more time than in the job's own past",   \
-	  "Compare its inputs, files, caches, and what else runs on the host, with those before.")  \
-	X(PROCESS_ENDED, "PT-902", "process-ended", "process ended",                                \
-	  "Look at this rank's own output and the kernel log (out of memory?); the other ranks "    \
-	  "wait for it and will not go on.")                                                        \
-	X(KERNEL_WAIT, "PT-903", "kernel-wait", "uninterruptible wait in the kernel",               \
-	  "Usually storage, a network file system or a driver: see /proc/PID/stack as root, and "   \
-	  "the kernel log.")                                                                        \
-	X(LOADER_BLOCKED, "PT-904", "loader-blocked", "no batch from the data loader",              \
-	  "The data loader of this rank returns no batch: look at its worker processes and at the " \
-	  "storage or service they read from.")                                                     \
-	X(RANK_BEHIND, "PT-905", "rank-behind", "a rank made less progress than the others",        \
-	  "The other ranks wait for this one in a collective. To see the Python stacks of all "     \
-	  "ranks until now: perftracker timeline, with the folder of this report.")                 \
-	X(NOT_ENTERED, "PT-906", "collective-not-entered", "a rank has not entered a collective",   \
-	  "The other ranks are in the collective and wait for this one. To see the Python stacks "  \
-	  "of all ranks until now: perftracker timeline, with the folder of this report.")          \
-	X(ELSEWHERE, "PT-907", "elsewhere",                                                         \
-	  "a rank is in another function than the others, which wait",                              \
-	  "The other ranks wait in one function and this one is in another. To see the Python "     \
-	  "stacks of all ranks until now: perftracker timeline, with the folder of this report.")   \
-	X(HANGS_ALONE, "PT-908", "hangs-alone", "the only rank does not come out of a function",    \
-	  "See what the function waits for: a file system, a lock, another process. If it only "    \
-	  "takes long (an evaluation, a compilation), the report is over when it ends.")
+	  "Compare its inputs, files, caches, and what else runs on the host, with those before.")

@@ -12,6 +12,7 @@
 #include "model/reportcost.h"
 #include "model/reported/reportorigin.h"
 #include "model/reported/reportpictures.h"
+#include "model/stackdump.h"
 #include "model/trigger.h"
 #include "model/usage/reportuse.h"
 #include "model/verdict.h"
@@ -109,6 +110,8 @@ struct report {
 	struct report_pace pace;
 	struct report_lanes lanes;
 	struct report_flame flame;
+	const struct stacks_process *const *stacks; /* of the ranks of a job that hangs, by rank */
+	size_t stack_cnt;
 	struct report_overhead overhead;
 	double elapsed_ms; /* duration of the analysis; printed in text only, never in JSON */
 };

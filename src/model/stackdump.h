@@ -43,6 +43,10 @@ struct stacks_thread {
 	enum stacks_end end;
 	const char *why_incomplete; /* "" for a whole stack */
 	bool moved;		    /* between the two samples of `twice` */
+	char state_before;	    /* in the first of them */
+	uint32_t common_cnt;	    /* outermost Python functions that both have */
+	uint32_t switches;	    /* context switches so far, modulo 2^32 */
+	uint32_t switched;	    /* between the two samples */
 	bool mixed; /* false: Python frames could not be placed between native ones, they follow */
 	const struct stacks_frame *frames; /* innermost first */
 	size_t frame_cnt;

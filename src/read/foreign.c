@@ -29,8 +29,8 @@ static bool begins(const struct head *head, const char *bytes, size_t len)
 /* --- each returns its sentence or NULL --- */
 
 static const char flight_recorder[] =
-	"a dump of PyTorch's NCCL flight recorder, which has no times of functions: torch's own "
-	"torchfrtrace reads it; for a hang see 'perftracker run'";
+	"a dump of PyTorch's NCCL flight recorder, which has no times of functions: 'perftracker "
+	"analyze' reads it with those of the other ranks, apart from traces";
 static const char memory_snapshot[] =
 	"a memory snapshot of PyTorch, which has no times of functions: "
 	"https://pytorch.org/memory_viz shows it";

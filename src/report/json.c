@@ -9,6 +9,7 @@
 #include "report/formats.h"
 #include "report/json_pictures.h"
 #include "report/jsonwriter.h"
+#include "report/stacks/hangtree.h"
 #include "report/whenwhere.h"
 
 #include <errno.h>
@@ -344,6 +345,8 @@ static void put_extras(struct json_writer *w, json_t *root, const struct report 
 	jsonwriter_put(w, root, "pace", json_pace(w, &report->pace));
 	jsonwriter_put(w, root, "lanes", json_lanes(w, &report->lanes));
 	jsonwriter_put(w, root, "stacks", json_flame(w, &report->flame));
+	if (report->stack_cnt > 0) /* of a job that hangs */
+		jsonwriter_put(w, root, "hang_stacks", hangtree_json(w, report));
 }
 
 static void put_all(struct json_writer *w, json_t *root, const struct report *report)

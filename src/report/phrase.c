@@ -331,7 +331,8 @@ void phrase_coverage(struct str *out, const struct report *report)
 void phrase_trigger(struct str *out, const struct report_trigger *trigger)
 {
 	clean_append_short(out, trigger->kind, 32);
-	str_printf(out, " at step %lld", (long long)trigger->step);
+	if (trigger->step >= 0)
+		str_printf(out, " at step %lld", (long long)trigger->step);
 }
 
 void phrase_slowdown(struct str *out, const struct report_trigger *trigger)

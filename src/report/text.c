@@ -11,6 +11,7 @@
 #include "report/formats.h"
 #include "report/phrase.h"
 #include "report/seecommand.h"
+#include "report/stacks/hangtree.h"
 #include "report/text_parts.h"
 
 #include <errno.h>
@@ -414,6 +415,7 @@ int report_text(const struct report *report, const struct report_text_options *o
 
 	text_head(&w);
 	findings_part(&w);
+	hangtree_text(out, report, (size_t)width);
 	breakdown_part(&w);
 	shares_part(&w);
 	text_use(&w);

@@ -55,6 +55,7 @@ int task_open(struct task *task, int proc, uint32_t tid, struct stacks_thread *t
 		return error == -ESRCH ? -ENOENT : error;
 	thread->own_tid = status.own_pid;
 	thread->state = status.state;
+	thread->switches = status.waited + status.preempted;
 	thread->why_incomplete = "";
 	thread->end = STACKS_NONE;
 	(void)snprintf(thread->name, sizeof(thread->name), "%.15s", status.name);

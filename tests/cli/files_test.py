@@ -204,7 +204,12 @@ class Files(program.Program):
         (self.folder / "dumps" / "nccl_trace_rank_0").write_bytes(b"\x80\x04}\x94\x8c\tpg_config")
         done = self.call("analyze", "dumps")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("nccl_trace_rank_0 is a dump of PyTorch's NCCL flight recorder", done.stderr)
+        self.assertIn("nccl_trace_rank_0: offset 15: expected a pickle, found its end", done.stderr)
+        (self.folder / "other").mkdir()
+        (self.folder / "other" / "memory.pickle").write_bytes(b"\x80\x04}\x94\x8c\x06segments")
+        done = self.call("analyze", "other")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("expected traces", done.stderr)
 
     def test_a_damaged_file_adds_no_rank_to_a_job_of_known_size(self) -> None:
         (self.folder / "job" / "rank7.json").write_text('{"traceEvents": [{"ph": "X", "ts": tru')

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import sys
 import time
@@ -18,7 +19,7 @@ VICTIM = 1
 STEP = 90
 
 JOB = f"""
-import sys, time
+import sys, threading, time
 import torch, torch.distributed as dist
 from torch.utils.data import DataLoader, Dataset
 
@@ -30,8 +31,15 @@ step = 0
 def read_from_a_server_that_does_not_answer():
     time.sleep(600)
 
+lock = threading.Lock()
+
+def keep_the_lock():
+    with lock: time.sleep(600)
+
 def wait_for_a_lock():
-    time.sleep(600)
+    threading.Thread(target=keep_the_lock, daemon=True).start()
+    while not lock.locked(): time.sleep(0.001)
+    lock.acquire()
 
 class Numbers(Dataset):
     def __len__(self): return 10**6
@@ -64,6 +72,7 @@ class Standstill(TorchLiveTest):
                     time.sleep(0.2)
                     reports = list(self.out.glob("report-*.json"))
                 report = self.report(reports[0].name)
+                self.check_processes()
             finally:  # the launcher ends its ranks, which have sessions of their own
                 job.terminate()
                 job.communicate(timeout=60)
@@ -71,18 +80,40 @@ class Standstill(TorchLiveTest):
         self.assertEqual(len(report["findings"]), 1, report)
         finding = report["findings"][0]
         self.assertEqual(finding["ranks"], str(VICTIM))
-        self.assertIn("<system call clock_nanosleep>", finding["evidence"][0])
+        tree = report["hang_stacks"]["tree"]
+        self.assertEqual(tree[0]["ranks"], f"0-{RANKS - 1}")
+        self.assertTrue(any(node["kind"] == "frame" for node in tree))
+        self.check_kept(finding)
         return finding
+
+    def check_processes(self) -> None:
+        """Each was read from outside, and is as it was: not stopped, not traced."""
+        for worker in self.workers():
+            status = pathlib.Path(f"/proc/{worker['pid']}/status").read_text()
+            self.assertIn("TracerPid:\t0\n", status)
+            self.assertNotIn("State:\tT", status)
+            self.assertNotIn("State:\tt", status)
+
+    def check_kept(self, finding: dict) -> None:
+        """The records of the hang give the same finding again, as do the files of stacks a part."""
+        done = self.ask("analyze", "--format", "json", str(next(self.out.glob("hang-*.json"))))
+        again = json.loads(done.stdout)["findings"][0]
+        self.assertEqual(again["id"], finding["id"])
+        self.assertEqual(again["ranks"], finding["ranks"])
+        self.assertEqual(again["function"]["name"], finding["function"]["name"])
+        self.assertEqual(len(list((self.out / "stacks").glob("rank*.json"))), RANKS)
 
     def test_the_function_that_gives_no_data_is_named(self) -> None:
         finding = self.stand_still("data")
         function = finding["function"]
         self.assertEqual(finding["id"], "PT-904")
+        self.assertIn("<system call clock_nanosleep>", finding["evidence"][0])
         self.assertIn("read_from_a_server_that_does_not_answer", function["name"])
         self.assertIn("__getitem__", function["stack"][-2])
 
     def test_the_function_that_keeps_one_rank_from_a_collective_is_named(self) -> None:
         finding = self.stand_still("forward")
-        self.assertEqual(finding["id"], "PT-907")  # Gloo does not number collectives
+        self.assertEqual(finding["id"], "PT-912")
         self.assertIn("wait_for_a_lock", finding["function"]["name"])
+        self.assertRegex(finding["evidence"][0], r"that can hold it: [0-9]+ in .*keep_the_lock")
         self.assertIn("_engine_run_backward", finding["evidence"][1])

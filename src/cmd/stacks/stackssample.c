@@ -97,13 +97,48 @@ static const struct stacks_thread *find(const struct stacks_process *process, ui
 	return NULL;
 }
 
+/* The outermost Python frame whose index is below *at; NULL: none. Moves *at there. */
+static const struct stacks_frame *outer_python(const struct stacks_thread *thread, size_t *at)
+{
+	while (*at > 0)
+		if (thread->frames[--*at].kind == STACKS_PYTHON)
+			return &thread->frames[*at];
+	return NULL;
+}
+
+/* How many of the outermost Python functions both have; the line may differ. */
+static uint32_t common_functions(const struct stacks_thread *a, const struct stacks_thread *b)
+{
+	size_t i = a->frame_cnt, j = b->frame_cnt;
+	uint32_t cnt = 0;
+
+	for (;;) {
+		const struct stacks_frame *x = outer_python(a, &i), *y = outer_python(b, &j);
+
+		if (x == NULL || y == NULL || !same_text(x->function, y->function) ||
+		    !same_text(x->file, y->file))
+			return cnt;
+		cnt++;
+	}
+}
+
+static void compare_thread(const struct stacks_thread *before, struct stacks_thread *now)
+{
+	now->moved = before == NULL || !same_stack(before, now);
+	if (before == NULL)
+		return;
+	now->state_before = before->state;
+	now->switched = now->switches - before->switches;
+	now->common_cnt = common_functions(before, now);
+}
+
 static void compare_process(const struct stacks_process *before, struct stacks_process *now)
 {
 	now->twice = true;
 	for (size_t i = 0; i < now->thread_cnt; i++) {
 		const struct stacks_thread *thread = find(before, now->threads[i].tid);
 
-		now->threads[i].moved = thread == NULL || !same_stack(thread, &now->threads[i]);
+		compare_thread(thread, &now->threads[i]);
 		now->moved = now->moved || now->threads[i].moved;
 	}
 }

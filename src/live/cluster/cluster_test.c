@@ -525,6 +525,10 @@ static void a_blocked_stack_and_costs_come_whole(void **state)
 						  .size = 4,
 						  .group = "dp",
 						  .name = "all_reduce" };
+	where.read = where.in_collective = 1;
+	where.shown = 1 << 14;
+	(void)snprintf(where.says, sizeof(where.says), "waits for a lock");
+	(void)snprintf(where.child, sizeof(where.child), "data.py(1): read");
 	say(f.buses[0], SUBJECT_WHERE, &where, sizeof(where));
 	cost.pairs[1] = 0.25;
 	cost.id = 1000000 + 4;
@@ -532,6 +536,11 @@ static void a_blocked_stack_and_costs_come_whole(void **state)
 	pass(NSEC_PER_SEC);
 	assert_int_equal(f.at_leader.wheres, 1);
 	assert_string_equal(f.at_leader.where.stack, "a\nb");
+	assert_int_equal(f.at_leader.where.read, 1);
+	assert_int_equal(f.at_leader.where.in_collective, 1);
+	assert_int_equal(f.at_leader.where.shown, 1 << 14);
+	assert_string_equal(f.at_leader.where.says, "waits for a lock");
+	assert_string_equal(f.at_leader.where.child, "data.py(1): read");
 	assert_string_equal(f.at_leader.where.entered[0].name, "all_reduce");
 	assert_in_range(clock_mono_ns() - f.at_leader.where.entered[0].time_ns, 0, NSEC_PER_SEC);
 	assert_int_equal(f.at_leader.costs, 1);

@@ -142,6 +142,11 @@ void convert_where_out(const struct wire_where *where, struct convert_entered *r
 	ret->awaited_by = where->awaited_by;
 	ret->ended = text_out(where->ended);
 	ret->ended_ago_ns = where->ended_ago_ns;
+	ret->read = where->read != 0;
+	ret->shown = where->shown;
+	ret->in_collective = where->in_collective != 0;
+	ret->says = text_out(where->says);
+	ret->child = text_out(where->child);
 	for (uint32_t i = 0; i < where->entered_cnt; i++) {
 		const struct wire_entered *from = &where->entered[i];
 		Cluster__Entered *to = &room->entered[i];
@@ -165,7 +170,12 @@ bool convert_where_in(const Cluster__Where *where, const struct convert_from *fr
 	*ret = (struct wire_where){ .entered_cnt = (uint32_t)MIN(where->n_entered, WIRE_GROUPS),
 				    .step = where->step,
 				    .awaited_by = where->awaited_by,
-				    .ended_ago_ns = where->ended_ago_ns };
+				    .ended_ago_ns = where->ended_ago_ns,
+				    .read = where->read,
+				    .shown = where->shown,
+				    .in_collective = where->in_collective };
+	text_in(where->says, ret->says, sizeof(ret->says));
+	text_in(where->child, ret->child, sizeof(ret->child));
 	text_in(where->stack, ret->stack, sizeof(ret->stack));
 	text_in(where->leaf, ret->leaf, sizeof(ret->leaf));
 	text_in(where->awaited, ret->awaited, sizeof(ret->awaited));

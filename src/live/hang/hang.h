@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The report of a hang: no iteration ends any more. Needs no trace. Pure: facts in, report out.
- *
- * A rank is accused, in this order of evidence:
- *  1. its process is stopped or gone;
- *  1a. it went on without a collective in which all that are behind it wait: those wait for it;
- *  2. its marks show less progress than those of the majority, which waits for it in the
- *     next collective;
- *  3. it has not entered a collective that most members of the group have entered (desync.h);
- *  4. its flight recorder shows another function than that in which the majority waits.
- * 3 and 4 are used only if the marks show no rank behind. If all ranks look alike, the report
- * is inconclusive.
- * Source: docs/findings.md (PT-107, PT-902 to PT-907).
+ * The report of a hang of a live job: what hostd says of its workers becomes records, which the stage
+ * `hang` judges (hang/hangdiagnosis.h). Pure: facts in, report out.
  */
 #pragma once
 
 #include "live/link/wire.h"
 #include "live/link/wire_hang.h"
+#include "model/hang/hangrecord.h"
 #include "model/report.h"
 
 /*
@@ -25,14 +16,18 @@
  */
 bool hang_job_is_ending(const struct wire_state *states, size_t cnt);
 
-struct hang_facts {
+struct hang_input {
 	const struct wire_state *states; /* all workers of the job, including those that ended */
 	size_t cnt;
 	const struct wire_where *wheres; /* of the workers for which one is known, in any order */
 	size_t where_cnt;
 	int64_t now_ns; /* on the workers' clock */
 	bool blind;	/* collectives may be unrecorded: overhead_is_blind() */
+	/* Read from outside on this host, by rank; owned by the caller. May be none. */
+	const struct hang_record *read;
+	size_t read_cnt;
+	const char *record_path; /* where the records are kept; NULL: nowhere */
 };
 
 /* Returns 0 or -ENOMEM; *ret is to be freed with arena_done(&ret->arena) on success only. */
-_must_check_ int hang_report(const struct hang_facts *facts, struct report *ret);
+_must_check_ int hang_report(const struct hang_input *input, struct report *ret);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/hang/hang.h"
 #include "live/hub/test_states.h"
-#include "localize/cause.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +19,7 @@ static struct report blocked(const struct wire_state *states, size_t cnt)
 
 	assert_int_equal(
 		hang_report(
-			&(struct hang_facts){ .states = states, .cnt = cnt, .now_ns = TEST_NOW_NS },
+			&(struct hang_input){ .states = states, .cnt = cnt, .now_ns = TEST_NOW_NS },
 			&report),
 		0);
 	return report;
@@ -45,7 +44,7 @@ static void a_stopped_rank_is_accused_and_the_others_are_victims(void **state)
 	assert_int_equal(report.finding_cnt, 1);
 	assert_string_equal(report.findings[0].id, "PT-107");
 	assert_string_equal(report.findings[0].cause, "stopped-process");
-	assert_ptr_equal(report.findings[0].advice, cause_text(CAUSE_STOPPED)->advice);
+	assert_non_null(strstr(report.findings[0].advice, "kill -CONT"));
 	assert_int_equal(report.findings[0].rank_cnt, 1);
 	assert_int_equal(report.findings[0].ranks[0], 2);
 	assert_int_equal(report.findings[0].victim_cnt, 3);
@@ -149,7 +148,7 @@ static void a_rank_whose_process_ended_is_accused(void **state)
 	assert_string_equal(report.findings[0].name, "process ended");
 	assert_string_equal(report.findings[0].cause, "process-ended");
 	assert_string_equal(report.findings[0].title, "The job hangs: process ended");
-	assert_ptr_equal(report.findings[0].advice, cause_text(CAUSE_PROCESS_ENDED)->advice);
+	assert_non_null(strstr(report.findings[0].advice, "own output"));
 	assert_int_equal(report.findings[0].ranks[0], 0);
 	assert_non_null(strstr(report.findings[0].evidence[0], "without notice"));
 	arena_done(&report.arena);

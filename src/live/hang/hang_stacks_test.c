@@ -27,7 +27,7 @@ static struct report blocked(const struct seen *seen, size_t cnt)
 	struct wire_state states[4];
 	struct wire_where wheres[4];
 	struct report report;
-	struct hang_facts facts = { .states = states,
+	struct hang_input facts = { .states = states,
 				    .cnt = cnt,
 				    .wheres = wheres,
 				    .where_cnt = cnt,
@@ -89,7 +89,7 @@ static void where_the_only_rank_stays_is_named(void **state)
 {
 	struct wire_state only = test_worker(0, 500, 50 * NSEC_PER_MSEC);
 	struct wire_where where = { .worker = only.worker, .step = 500, .leaf = FUTEX };
-	struct hang_facts facts = {
+	struct hang_input facts = {
 		.states = &only, .cnt = 1, .wheres = &where, .where_cnt = 1, .now_ns = TEST_NOW_NS
 	};
 	struct report report;

@@ -3,7 +3,6 @@
 #include "live/hang/hang.h"
 
 #include "base/test_random.h"
-#include "live/hang/desync.h"
 #include "live/hub/test_states.h"
 
 #include <setjmp.h>
@@ -62,7 +61,7 @@ static void enter(struct wire_where *where, const char *group, int64_t number)
 
 static struct report judged(const struct job *job)
 {
-	const struct hang_facts facts = { .states = job->states,
+	const struct hang_input facts = { .states = job->states,
 					  .cnt = RANK_CNT,
 					  .wheres = job->wheres,
 					  .where_cnt = job->where_cnt,
@@ -280,8 +279,8 @@ static void a_rank_in_another_function_than_the_waiting_majority_is_accused(void
 static void a_stack_alone_accuses_no_rank_without_a_waiting_majority(void **state)
 {
 	static const char *const others[] = {
-		"torch/distributed/c10d.py(3): broadcast", /* waits, too */
-		WAITS, "",				   /* unknown */
+		"torch/distributed/c10d.py(3): recv", /* its peer need not be here */
+		WAITS, "",			      /* unknown */
 	};
 	struct report report;
 	struct job job;
@@ -309,11 +308,41 @@ static void a_stack_alone_accuses_no_rank_without_a_waiting_majority(void **stat
 	arena_done(&report.arena);
 }
 
+/* All wait for others, but not in one collective: no rank is elsewhere, one calls another one. */
+static void a_rank_in_another_collective_than_the_majority_is_accused(void **state)
+{
+	struct job job = job_make();
+	struct report report;
+
+	(void)state;
+	set_stack(&job, 2, "train.py(7): sync\ntorch/distributed/c10d.py(3): broadcast", FUTEX);
+	report = judged(&job);
+	assert_accused(&report, 2, "torch/distributed/c10d.py(3): broadcast");
+	assert_string_equal(report.findings[0].id, "PT-915");
+	assert_non_null(strstr(report.findings[0].evidence[1], "torch/autograd/graph.py(9): run"));
+	arena_done(&report.arena);
+	/* The same the other way round: most are in a barrier, one waits in its backward pass. */
+	for (size_t i = 0; i < RANK_CNT; i++)
+		set_stack(&job, i, i == 2 ? WAITS : "torch/distributed/c10d.py(3): barrier", FUTEX);
+	report = judged(&job);
+	assert_accused(&report, 2, "torch/autograd/graph.py(9): run");
+	assert_string_equal(report.findings[0].id, "PT-915");
+	arena_done(&report.arena);
+	/* One half each: both sides may be wrong. */
+	for (size_t i = 0; i < RANK_CNT / 2; i++)
+		set_stack(&job, i, "torch/distributed/c10d.py(3): all_gather", FUTEX);
+	for (size_t i = RANK_CNT / 2; i < RANK_CNT; i++)
+		set_stack(&job, i, "torch/distributed/c10d.py(3): barrier", FUTEX);
+	report = judged(&job);
+	assert_int_equal(report.verdict, VERDICT_STUCK);
+	arena_done(&report.arena);
+}
+
 /* One of two ranks waits in its backward pass: the other one sleeps somewhere else. */
 static void those_that_are_not_where_others_wait_are_accused_up_to_one_half(void **state)
 {
 	struct job job = job_make();
-	struct hang_facts facts = { .states = job.states,
+	struct hang_input facts = { .states = job.states,
 				    .cnt = 2,
 				    .wheres = job.wheres,
 				    .where_cnt = 2,
@@ -397,7 +426,7 @@ static void a_job_of_very_many_workers_is_judged(void **state)
 	struct wire_state *states = calloc(cnt, sizeof(*states));
 	struct wire_where *wheres = calloc(cnt, sizeof(*wheres));
 	struct job job = job_make();
-	const struct hang_facts facts = { .states = states,
+	const struct hang_input facts = { .states = states,
 					  .cnt = cnt,
 					  .wheres = wheres,
 					  .where_cnt = cnt,
@@ -429,7 +458,7 @@ static void a_job_of_very_many_workers_is_judged(void **state)
 static void a_report_says_if_collectives_may_be_unrecorded(void **state)
 {
 	struct job job = job_make();
-	struct hang_facts facts = { .states = job.states,
+	struct hang_input facts = { .states = job.states,
 				    .cnt = RANK_CNT,
 				    .wheres = job.wheres,
 				    .where_cnt = RANK_CNT,
@@ -471,167 +500,6 @@ static void a_rank_that_has_not_entered_the_collective_is_accused(void **state)
 			       "of group 0 it entered allreduce number 41 last"));
 	assert_non_null(strstr(report.findings[0].evidence[1], "number 42 last"));
 	arena_done(&report.arena);
-}
-
-/* --- desync --- */
-
-static size_t members_of(const struct job *job, struct desync *ret)
-{
-	const struct wire_where *wheres[RANK_CNT];
-
-	for (size_t i = 0; i < RANK_CNT; i++)
-		wheres[i] = job->wheres[i].worker != 0 ? &job->wheres[i] : NULL;
-	return desync_find(wheres, RANK_CNT, ret) > 0 ? ret->member_cnt : 0;
-}
-
-static void the_largest_group_that_lacks_a_minority_counts(void **state)
-{
-	struct job job = job_make();
-	struct desync desync;
-
-	(void)state;
-	enter(&job.wheres[0], "pair", 7);
-	enter(&job.wheres[1], "pair", 8);
-	for (size_t i = 0; i < RANK_CNT; i++)
-		enter(&job.wheres[i], "all", 5);
-	assert_int_equal(members_of(&job, &desync), 2);
-	assert_string_equal(desync.front->group, "pair");
-	assert_int_equal(desync_entered(&desync, &job.wheres[0])->number, 7);
-	assert_null(desync_entered(&desync, &job.wheres[2]));
-	job.wheres[2].entered[0].number = 4;
-	assert_int_equal(members_of(&job, &desync), RANK_CNT);
-	assert_int_equal(desync.front->number, 5);
-	/* One half: no minority. */
-	job.wheres[3].entered[0].number = job.wheres[4].entered[0].number = 4;
-	assert_int_equal(members_of(&job, &desync), 2);
-}
-
-static void enter_by_name(struct job *job, size_t rank, const char *name, int64_t number)
-{
-	struct wire_where *where = &job->wheres[rank];
-
-	enter(where, "data 5ca1ab1e", number);
-	where->entered[where->entered_cnt - 1].by_name = 1;
-	(void)snprintf(where->entered[where->entered_cnt - 1].name, sizeof(where->entered[0].name),
-		       "%s", name);
-}
-
-/* Rank 3 lacks an all_gather, whose numbers are lower than those of the other collective. */
-static void collectives_numbered_by_name_are_compared_by_name(void **state)
-{
-	struct job job = job_make();
-	struct desync desync;
-
-	(void)state;
-	for (size_t i = 0; i < RANK_CNT; i++) {
-		enter_by_name(&job, i, "all_reduce", 250);
-		enter_by_name(&job, i, "all_gather", i == 3 ? 99 : 100);
-	}
-	assert_int_equal(members_of(&job, &desync), RANK_CNT);
-	assert_string_equal(desync.front->name, "all_gather");
-	assert_int_equal(desync_entered(&desync, &job.wheres[3])->number, 99);
-	assert_int_equal(desync_entered(&desync, &job.wheres[0])->number, 100);
-}
-
-/* Whether a minority of the members of that entry's group lacks it, which is the latest. */
-static bool is_lacked(const struct wire_where *const *wheres, struct desync *group)
-{
-	size_t behind = 0;
-
-	for (size_t i = 0; i < RANK_CNT; i++) {
-		const struct wire_entered *entered = desync_entered(group, wheres[i]);
-
-		if (entered != NULL && entered->number > group->front->number)
-			return false;
-		group->member_cnt += entered != NULL;
-		behind += entered != NULL && entered->number < group->front->number;
-	}
-	return behind > 0 && (2 * behind < group->member_cnt || group->member_cnt == 2);
-}
-
-/* The definition: each entry is tried as the latest of its group. */
-static bool find_by_all_pairs(const struct wire_where *const *wheres, struct desync *ret)
-{
-	bool found = false;
-
-	for (size_t i = 0; i < RANK_CNT; i++) {
-		for (size_t j = 0; wheres[i] != NULL && j < wheres[i]->entered_cnt; j++) {
-			struct desync group = { .front = &wheres[i]->entered[j] };
-
-			if (is_lacked(wheres, &group) &&
-			    (!found || group.member_cnt > ret->member_cnt)) {
-				*ret = group;
-				found = true;
-			}
-		}
-	}
-	return found;
-}
-
-/* Entries of some of the six counters that the workers of a test have, in any order. */
-static void enter_some(struct job *job, size_t rank, uint64_t *random)
-{
-	static const char *const groups[] = { "all", "pipe", "tensor" };
-	static const char *const names[] = { "reduce", "gather" };
-	size_t first = (size_t)test_below(random, 6);
-
-	for (size_t i = 0; i < 6; i++) {
-		size_t at = (first + i) % 6;
-		int64_t number = 7 - (test_below(random, 4) == 0);
-
-		if (test_below(random, 3) == 0)
-			continue;
-		if (at < ARRAY_SIZE(groups))
-			enter(&job->wheres[rank], groups[at], number);
-		else if (at < 5)
-			enter_by_name(job, rank, names[at - ARRAY_SIZE(groups)], number);
-		else
-			enter(&job->wheres[rank], "data 5ca1ab1e", number);
-	}
-}
-
-static void the_desync_is_the_one_that_comparing_all_pairs_finds(void **state)
-{
-	uint64_t random = 1;
-	size_t found_cnt = 0;
-
-	(void)state;
-	for (int round = 0; round < 5000; round++) {
-		struct job job = job_make();
-		const struct wire_where *wheres[RANK_CNT];
-		struct desync desync, expected;
-		bool found;
-
-		for (size_t i = 0; i < RANK_CNT; i++) {
-			enter_some(&job, i, &random);
-			wheres[i] = test_below(&random, 6) > 0 ? &job.wheres[i] : NULL;
-		}
-		found = find_by_all_pairs(wheres, &expected);
-		assert_int_equal(desync_find(wheres, RANK_CNT, &desync), found);
-		if (found) {
-			assert_ptr_equal(desync.front, expected.front);
-			assert_int_equal(desync.member_cnt, expected.member_cnt);
-		}
-		found_cnt += found;
-	}
-	assert_true(found_cnt > 500 && found_cnt < 4950);
-}
-
-static void complete_or_unknown_groups_have_no_desync(void **state)
-{
-	struct job job = job_make();
-	struct desync desync;
-
-	(void)state;
-	assert_int_equal(members_of(&job, &desync), 0);
-	for (size_t i = 0; i < RANK_CNT; i++)
-		enter(&job.wheres[i], "all", 5);
-	assert_int_equal(members_of(&job, &desync), 0);
-	job.wheres[1].worker = 0;
-	assert_int_equal(members_of(&job, &desync), 0);
-	job.wheres[1].worker = 2;
-	job.wheres[1].entered_cnt = UINT32_MAX; /* from the wire */
-	assert_int_equal(members_of(&job, &desync), 0);
 }
 
 /* Messages come from another process: the hub drops those whose texts do not end. */
@@ -681,16 +549,13 @@ int main(void)
 		cmocka_unit_test(a_stack_of_another_step_is_ignored),
 		cmocka_unit_test(a_stopped_rank_keeps_its_reason),
 		cmocka_unit_test(a_rank_in_another_function_than_the_waiting_majority_is_accused),
+		cmocka_unit_test(a_rank_in_another_collective_than_the_majority_is_accused),
 		cmocka_unit_test(a_stack_alone_accuses_no_rank_without_a_waiting_majority),
 		cmocka_unit_test(those_that_are_not_where_others_wait_are_accused_up_to_one_half),
 		cmocka_unit_test(the_cluster_is_the_one_that_comparing_all_pairs_finds),
 		cmocka_unit_test(a_job_of_very_many_workers_is_judged),
 		cmocka_unit_test(a_report_says_if_collectives_may_be_unrecorded),
 		cmocka_unit_test(a_rank_that_has_not_entered_the_collective_is_accused),
-		cmocka_unit_test(collectives_numbered_by_name_are_compared_by_name),
-		cmocka_unit_test(the_largest_group_that_lacks_a_minority_counts),
-		cmocka_unit_test(the_desync_is_the_one_that_comparing_all_pairs_finds),
-		cmocka_unit_test(complete_or_unknown_groups_have_no_desync),
 		cmocka_unit_test(a_message_whose_texts_do_not_end_is_invalid),
 	};
 

@@ -15,6 +15,7 @@
 
 #define DEPTH_MAX 64
 #define AWAITED_NS (5 * NSEC_PER_SEC) /* of samples of those that it waits for */
+#define AGAIN_NS (60 * NSEC_PER_SEC)  /* as often the stacks of a job that hangs are read */
 #define ENDED_NS \
 	(10 * NSEC_PER_SEC) /* before it was blocked: what a thread had made lasts so long */
 
@@ -215,29 +216,42 @@ static int find(const struct worker *worker, uint32_t off, struct wire_where *re
 	return error;
 }
 
-/* Returns whether any worker became blocked since the last call. */
-static bool update_blocked(struct hostd *hostd)
+/* Whether any worker became blocked since the last call, or is blocked for AGAIN_NS more. */
+static bool update_blocked(struct hostd *hostd, int64_t now_ns)
 {
-	bool more = false;
+	bool more = false, any = false;
 
 	vec_foreach(client, &hostd->clients) {
 		struct worker *worker = &(*client)->worker;
 		bool blocked = (*client)->is_worker && worker_is_blocked(worker);
 
+		any |= blocked;
 		more |= blocked && !worker->was_blocked;
 		worker->was_blocked = blocked;
 	}
-	return more;
+	if (!more && !(any && now_ns - hostd->hangstacks.begun_ns > AGAIN_NS))
+		return false;
+	hostd->hangstacks.begun_ns = now_ns;
+	return true;
+}
+
+/* What the recorder has goes out at once, what is read from outside some seconds later. */
+static void publish(struct hostd *hostd, const struct worker *worker, struct wire_where *where)
+{
+	const int error = hangstacks_begin(hostd, worker->pid, worker->rank, where);
+
+	where->read = error < 0 && error != -EALREADY;
+	hostd_publish(hostd, SUBJECT_WHERE, where, sizeof(*where));
 }
 
 void blocked_stacks_publish(struct hostd *hostd)
 {
 	struct wire_where where;
-	bool more = update_blocked(hostd);
+	bool more = update_blocked(hostd, clock_mono_ns());
 
 	vec_foreach(client, &hostd->clients) {
 		if (more && (*client)->is_worker && !(*client)->worker.gone &&
 		    find(&(*client)->worker, hostd->overhead.backoff, &where) == 0)
-			hostd_publish(hostd, SUBJECT_WHERE, &where, sizeof(where));
+			publish(hostd, &(*client)->worker, &where);
 	}
 }

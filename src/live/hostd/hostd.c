@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define READERS 16 /* of stacks, at once */
 #define DRAIN_MS 100
 #define GAP_NS (3 * NSEC_PER_SEC)
 #define BACKLOG 512
@@ -479,6 +480,10 @@ static void free_hostd(struct hostd *hostd)
 	otherhosts_done(&hostd->about.others);
 	pool_close(hostd->pool);
 	stallhunt_close(hostd->stallhunt);
+	pool_close(hostd->hangstacks.pool);
+	vec_foreach(reading, &hostd->hangstacks.readings)
+		free(*reading);
+	vec_done(&hostd->hangstacks.readings);
 	contenders_close(&hostd->contenders);
 	netwatch_close(&hostd->netwatch);
 	gpuwatch_stop(hostd->gpuwatch);
@@ -531,7 +536,9 @@ int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *
 	hostd->pool = pool_new(setup->loop, setup->options->jobs, hostd_summary_done, hostd);
 	if (!setup->options->no_stall_window)
 		hostd->stallhunt = stallhunt_new(setup->loop, setup->options, take_stalls, hostd);
-	r = hostd->pool == NULL ? -ENOMEM : hostd_subscribe(hostd);
+	hostd->hangstacks.pool = pool_new(setup->loop, READERS, hangstacks_done, hostd);
+	r = hostd->pool == NULL || hostd->hangstacks.pool == NULL ? -ENOMEM
+								  : hostd_subscribe(hostd);
 	if (r < 0) {
 		free_hostd(hostd);
 		return err_set(err, -r, "out of memory");

@@ -9,10 +9,10 @@
 #include "format/shared/message.h"
 #include "live/gpuwatch/gpuwatch.h"
 #include "live/hostd/aboutjob.h"
+#include "live/hostd/hangstacks.h"
 #include "live/hostd/hostd.h"
 #include "live/hostd/netwatch.h"
 #include "live/hostd/owncosts.h"
-#include "live/hostd/pool.h"
 #include "live/hostd/stallhunt.h"
 #include "live/hostd/worker.h"
 
@@ -48,9 +48,10 @@ struct hostd {
 	VEC(struct client *) clients;
 	VEC(struct summary *) summaries;
 	VEC(struct exitwatch *) exits;
-	uint64_t next_client;
+	uint64_t next_client, refused; /* refused: invalid datagrams and connections */
 	struct pool *pool;
 	struct stallhunt *stallhunt; /* NULL: --no-stall-window */
+	struct hangstacks hangstacks;
 	struct bus_sub *subs[9];
 	struct wire_overhead overhead; /* the latest from the hub */
 	struct own_costs own;
@@ -70,7 +71,6 @@ struct hostd {
 	bool closing;
 	int64_t drained_ns;
 	int open_handles;
-	uint64_t refused; /* invalid datagrams and connections */
 };
 
 /* To the hub; a full bus drops and counts it. */

@@ -8,7 +8,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define HANG_STACKS_NS (3 * NSEC_PER_SEC) /* a hang's report waits so long for stacks */
+#define HANG_STACKS_NS (12 * NSEC_PER_SEC) /* a hang's report waits so long for stacks */
+#define HANG_AGAIN_NS (15 * NSEC_PER_SEC)  /* what may only take long is judged again then */
 
 static enum detector_state detector_state_of(const struct wire_state *state, bool ending)
 {
@@ -161,14 +162,15 @@ bool hub_holds_audit(const struct hub *hub, int64_t now_ns)
 	       now_ns < hub->overhead.series[OVERHEAD_WINDOW].due_ns;
 }
 
-/* Whether each watched worker has said where it is. Those of other hosts say it a moment later. */
+/* Whether the stacks of each watched worker have been read. Those of other hosts say it a moment later. */
 static bool all_wheres_known(const struct hub *hub)
 {
 	vec_foreach(state, &hub->workers) {
 		bool known = !wire_is_watched(state);
 
 		vec_foreach(where, &hub->wheres)
-			known |= where->worker == state->worker && where->step == state->step;
+			known |= where->worker == state->worker && where->read != 0 &&
+				 (where->step == state->step || state->phase != PHASE_BLOCKED);
 		if (!known)
 			return false;
 	}
@@ -190,8 +192,8 @@ static void mind_hang(struct hub *hub, int64_t now_ns)
 	if (hub->hang_due_ns == 0 || (now_ns < hub->hang_due_ns && !all_wheres_known(hub)))
 		return;
 	hub->hang_due_ns = 0;
-	if (is_blocked(hub))
-		hub_report_blocked(hub, now_ns);
+	if (is_blocked(hub) && !hub_report_blocked(hub, now_ns))
+		hub->hang_due_ns = now_ns + HANG_AGAIN_NS;
 }
 
 void hub_decide(struct hub *hub, int64_t now_ns)

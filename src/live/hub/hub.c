@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "format/shared/block.h"
-#include "live/hang/hang.h"
 #include "live/hub/hub_parts.h"
 #include "live/hub/jobstate.h"
 #include "live/hub/keeping.h"
@@ -269,26 +268,6 @@ static void take_stalls(void *arg, const struct bus_message *message)
 		log_line(LOG_INFO, "event=stall-window report=%" PRIu64 " found=\"%.*s\"",
 			 notes->number, (int)sizeof(stalls->lines[0]) - 1, stalls->lines[i]);
 	stallnotes_drop(notes);
-}
-
-void hub_report_blocked(struct hub *hub, int64_t now_ns)
-{
-	struct report report;
-	const struct hang_facts facts = { .states = hub->workers.data,
-					  .cnt = hub->workers.cnt,
-					  .wheres = hub->wheres.data,
-					  .where_cnt = hub->wheres.cnt,
-					  .now_ns = now_ns,
-					  .blind = overhead_is_blind(&hub->overhead) };
-
-	if (hang_report(&facts, &report) < 0) {
-		log_line(LOG_ERROR, "event=report-not-made why=\"out of memory\"");
-		return;
-	}
-	hub->quiet_hangs += report.verdict != VERDICT_ABNORMAL;
-	hub->hang_step = MAX(jobstate_step(hub->workers.data, hub->workers.cnt), UINT64_C(1));
-	hub->hang_ns = now_ns;
-	hub_publish_report(hub, &report, ++hub->number, true);
 }
 
 /* Overhead */

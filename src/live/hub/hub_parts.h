@@ -53,10 +53,11 @@ struct hub {
 	struct lives lives;
 	struct history history;
 	struct pacelog pacelog;
-	uint32_t arrivals;	      /* of workers */
-	bool led, ending;	      /* by the hub of another host; the job was asked to end */
-	int64_t last_mark_ns;	      /* of all workers, until then */
-	uint64_t hang_step;	      /* after the latest hang report; 0: none */
+	uint32_t arrivals;    /* of workers */
+	bool led, ending;     /* by the hub of another host; the job was asked to end */
+	int64_t last_mark_ns; /* of all workers, until then */
+	uint64_t hang_step,
+		pause_step;	      /* after the latest hang report; pause logged, + 1; 0: none */
 	int64_t hang_ns, hang_due_ns; /* of that report; the next one waits so long for stacks; 0 */
 	char shown[64];		      /* the job's state as last logged */
 	bool advised, part_logged, twice_logged; /* lines that are said once */
@@ -74,7 +75,8 @@ void hub_log_cost(const struct hub *hub, const char *event);
 /* number: 0 for the last report of a job, which has no file of its own. */
 void hub_remember_report(struct hub *hub, const struct report *report, uint64_t number);
 void hub_reply(struct hub *hub, int status, const char *text); /* to all that wait; 0 or errno */
-void hub_report_blocked(struct hub *hub, int64_t now_ns);
+/* Returns false if it may only take long: then nothing is reported. */
+bool hub_report_blocked(struct hub *hub, int64_t now_ns);
 /* Starts a profile or reports a hang if it is due; logs changes of the job's pace. */
 void hub_decide(struct hub *hub, int64_t now_ns);
 /* Whether no overhead measurement may begin now: the first check-up goes before it. */

@@ -32,6 +32,12 @@ struct wire_where {
 	uint32_t awaited_by;   /* enum awaited_by */
 	char ended[500];       /* where a thread of the process was that has ended shortly before */
 	int64_t ended_ago_ns;
+	/* Once its stacks were read from outside, hang/stackfacts.h: */
+	uint32_t read;		/* 1: they were, or could not be */
+	uint32_t shown;		/* enum hang_fact */
+	uint32_t in_collective; /* 1: it is in a collective */
+	char says[320];		/* what it waits for */
+	char child[256];	/* where a worker of its loader is */
 };
 
 /* Whether all counts are in range and all texts end with NUL. */
@@ -42,6 +48,8 @@ static inline bool wire_where_valid(const struct wire_where *where)
 	    memchr(where->leaf, '\0', sizeof(where->leaf)) == NULL ||
 	    memchr(where->awaited, '\0', sizeof(where->awaited)) == NULL ||
 	    memchr(where->ended, '\0', sizeof(where->ended)) == NULL ||
+	    memchr(where->says, '\0', sizeof(where->says)) == NULL ||
+	    memchr(where->child, '\0', sizeof(where->child)) == NULL ||
 	    where->awaited_by >= AWAITED_BY_CNT)
 		return false;
 	for (uint32_t i = 0; i < where->entered_cnt; i++) {

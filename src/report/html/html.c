@@ -15,6 +15,7 @@
 #include "report/html/html_finding.h"
 #include "report/html/markup.h"
 #include "report/phrase.h"
+#include "report/stacks/hangtree.h"
 #include "report/whenwhere.h"
 
 #include <errno.h>
@@ -459,6 +460,7 @@ int report_html(const struct report *report, struct str *out)
 	page_head(out, report);
 	facts(out, report);
 	html_findings(report, out);
+	hangtree_html(out, report);
 	pace_part(out, report);
 	/* Without a verdict what was not seen matters more than what was. */
 	if (verdict_is_open(report->verdict))

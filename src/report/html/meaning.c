@@ -40,6 +40,14 @@ static const struct {
 	{ "PT-906", "has not entered a collective in which others wait" },
 	{ "PT-907", "is in another function than the others, which wait" },
 	{ "PT-908", "does not come out of this function; there are no other ranks" },
+	{ "PT-909", "its process was killed because memory ran out" },
+	{ "PT-910", "ended its program while the others go on" },
+	{ "PT-911", "its process is stopped by a debugger or tracer" },
+	{ "PT-912", "waits for a lock that is not released" },
+	{ "PT-913", "runs and does not come out of this function" },
+	{ "PT-914", "waits for work of its GPU that does not end" },
+	{ "PT-915", "waits in another collective than the others" },
+	{ "PT-916", "the process that started the ranks has ended" },
 };
 
 const char *meaning_of(const char *id)

@@ -5,11 +5,17 @@
  */
 #pragma once
 
+#include "report/jsonwriter.h"
 #include "report/stacks/stacktree.h"
 
 /* All of it, and of several processes the tree: docs/stacks.md. */
 _must_check_ int stackformat_json(const struct stacktree *tree, struct stacknames *names,
 				  struct str *out);
+
+/* Parts of that document, for others: one process, and the nodes of a tree. */
+json_t *stackformat_process(struct json_writer *w, const struct stacks_process *process,
+			    struct stacknames *names);
+json_t *stackformat_tree(struct json_writer *w, const struct stacktree *tree);
 
 /* Lines "state;role;frame;frame COUNT", outermost first: input of flame graph programs. */
 _must_check_ int stackformat_folded(const struct stacktree *tree, struct str *out);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/jsonwriter.h"
 #include "report/stacks/stackformats.h"
 
 #include <errno.h>
@@ -82,8 +81,12 @@ static json_t *thread_object(struct json_writer *w, const struct stacks_process 
 	jsonwriter_put_text(w, object, "wait_channel", some(thread->channel));
 	jsonwriter_put(w, object, "kernel", kernel_array(w, thread->kernel));
 	jsonwriter_put(w, object, "stopped", json_boolean(thread->stopped));
-	if (process->twice)
+	if (process->twice) {
 		jsonwriter_put(w, object, "moved", json_boolean(thread->moved));
+		jsonwriter_put(w, object, "state_before", letter(thread->state_before));
+		jsonwriter_put(w, object, "common_functions", number(thread->common_cnt));
+		jsonwriter_put(w, object, "switches_between", number(thread->switched));
+	}
 	jsonwriter_put(w, object, "complete", json_boolean(thread->end == STACKS_WHOLE));
 	jsonwriter_put_text(w, object, "why_incomplete", some(thread->why_incomplete));
 	jsonwriter_put(w, object, "mixed", json_boolean(thread->mixed));
@@ -108,8 +111,8 @@ static json_t *children_array(struct json_writer *w, const struct stacks_process
 	return array;
 }
 
-static json_t *process_object(struct json_writer *w, const struct stacks_process *process,
-			      struct stacknames *names)
+json_t *stackformat_process(struct json_writer *w, const struct stacks_process *process,
+			    struct stacknames *names)
 {
 	json_t *object = json_object(), *threads = json_array();
 
@@ -151,7 +154,7 @@ static const char *kind_word(enum stacktree_kind kind)
 }
 
 /* Nodes as a list, parents first; "parent" is an index in it. */
-static json_t *tree_array(struct json_writer *w, const struct stacktree *tree)
+json_t *stackformat_tree(struct json_writer *w, const struct stacktree *tree)
 {
 	json_t *array = json_array();
 
@@ -181,9 +184,9 @@ int stackformat_json(const struct stacktree *tree, struct stacknames *names, str
 
 	jsonwriter_put_text(&w, root, "schema", "perftracker.stacks.v1");
 	for (size_t i = 0; i < tree->cnt; i++)
-		jsonwriter_push(&w, processes, process_object(&w, tree->processes[i], names));
+		jsonwriter_push(&w, processes, stackformat_process(&w, tree->processes[i], names));
 	jsonwriter_put(&w, root, "processes", processes);
 	if (tree->cnt > 1)
-		jsonwriter_put(&w, root, "tree", tree_array(&w, tree));
+		jsonwriter_put(&w, root, "tree", stackformat_tree(&w, tree));
 	return jsonwriter_print(&w, root, out);
 }

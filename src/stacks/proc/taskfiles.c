@@ -53,7 +53,7 @@ static void take_line(const char *line, struct taskfiles_status *ret)
 	unsigned int uid;
 
 	/* Most lines are about other things. */
-	if (strchr("NSTPUV", *line) == NULL)
+	if (strchr("NSTPUVvn", *line) == NULL)
 		return;
 	value = value_of(line, "Name");
 	if (value != NULL)
@@ -76,6 +76,8 @@ static void take_line(const char *line, struct taskfiles_status *ret)
 	take_number(line, "TracerPid", &ret->tracer);
 	take_number(line, "Threads", &ret->threads);
 	take_number(line, "Seccomp", &ret->seccomp);
+	take_number(line, "voluntary_ctxt_switches", &ret->waited);
+	take_number(line, "nonvoluntary_ctxt_switches", &ret->preempted);
 }
 
 int taskfiles_parse_status(const char *text, struct taskfiles_status *ret)

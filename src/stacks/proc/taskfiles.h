@@ -12,11 +12,12 @@ struct taskfiles_status {
 	char name[64]; /* the thread's, as the kernel escapes it */
 	char state;    /* R, S, D, T, t, Z, X, I */
 	uint32_t pid, tgid, ppid, tracer, threads;
-	uint32_t own_pid;   /* in the innermost PID namespace of the process */
-	uint32_t own_depth; /* PID namespaces from the reader's to that one; 1: the same */
-	uint32_t uid;	    /* the effective one */
-	bool has_memory;    /* not a kernel thread, and not about to end */
-	uint32_t seccomp;   /* 0: none, 1: strict, 2: filter */
+	uint32_t own_pid;	    /* in the innermost PID namespace of the process */
+	uint32_t own_depth;	    /* PID namespaces from the reader's to that one; 1: the same */
+	uint32_t uid;		    /* the effective one */
+	bool has_memory;	    /* not a kernel thread, and not about to end */
+	uint32_t seccomp;	    /* 0: none, 1: strict, 2: filter */
+	uint32_t waited, preempted; /* context switches so far, modulo 2^32 */
 };
 
 /* text: the file "status". Returns 0, or -EINVAL without name, state or pid. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/hang/desync.h"
+#include "hang/desync.h"
 
+#include "base/str.h"
 #include "base/strtab.h"
 #include "base/vec.h"
 
@@ -8,28 +9,21 @@
 #include <string.h>
 
 /* Whether both entries are numbered by the same counter. */
-static bool is_one_count(const struct wire_entered *a, const struct wire_entered *b)
+static bool is_one_count(const struct hang_entered *a, const struct hang_entered *b)
 {
-	return strcmp(a->group, b->group) == 0 && a->by_name == b->by_name &&
-	       (a->by_name == 0 || strcmp(a->name, b->name) == 0);
+	return !a->p2p && !b->p2p && strcmp(a->group, b->group) == 0 && a->by_name == b->by_name &&
+	       (!a->by_name || strcmp(a->name, b->name) == 0);
 }
 
-const struct wire_entered *desync_entered(const struct desync *desync,
-					  const struct wire_where *where)
+const struct hang_entered *desync_entered(const struct desync *desync,
+					  const struct hang_record *record)
 {
-	for (uint32_t i = 0; where != NULL && i < MIN(where->entered_cnt, WIRE_GROUPS); i++) {
-		if (is_one_count(&where->entered[i], desync->front))
-			return &where->entered[i];
+	for (size_t i = 0; i < record->entered_cnt; i++) {
+		if (is_one_count(&record->entered[i], desync->front))
+			return &record->entered[i];
 	}
 	return NULL;
 }
-
-/* What identifies a counter; bytes behind the texts are 0. */
-struct count_key {
-	uint32_t by_name;
-	char group[sizeof(((struct wire_entered *)NULL)->group)];
-	char name[sizeof(((struct wire_entered *)NULL)->name)];
-};
 
 /* The entries of all workers that are numbered by one counter. */
 struct count {
@@ -40,23 +34,22 @@ struct count {
 };
 
 struct counts {
-	struct strtab keys; /* of struct count_key; their ids index `all` */
+	struct strtab keys; /* "GROUP" or "GROUP\nNAME"; their ids index `all` */
 	VEC(struct count) all;
 };
 
 /* Returns the counter's id, STRTAB_NONE: out of memory. */
-static uint32_t intern_count(struct strtab *keys, const struct wire_entered *entered)
+static uint32_t intern_count(struct strtab *keys, const struct hang_entered *entered)
 {
-	struct count_key key = { .by_name = entered->by_name };
+	_cleanup_(str_done) struct str key = { 0 };
 
-	memcpy(key.group, entered->group, strlen(entered->group));
-	if (entered->by_name != 0)
-		memcpy(key.name, entered->name, strlen(entered->name));
-	return strtab_intern(keys, (const char *)&key, sizeof(key));
+	str_printf(&key, "%s%s%s", entered->group, entered->by_name ? "\n" : "",
+		   entered->by_name ? entered->name : "");
+	return str_error(&key) == 0 ? strtab_intern(keys, str_borrow(&key), key.len) : STRTAB_NONE;
 }
 
 /* Returns the counter, added if new. NULL: out of memory. */
-static struct count *find_count(struct counts *counts, const struct wire_entered *entered)
+static struct count *find_count(struct counts *counts, const struct hang_entered *entered)
 {
 	uint32_t id = intern_count(&counts->keys, entered);
 
@@ -68,9 +61,9 @@ static struct count *find_count(struct counts *counts, const struct wire_entered
 }
 
 /* Counts a worker's entry. Another entry of the same worker is ignored, as in desync_entered(). */
-static void add_member(struct count *count, const struct wire_entered *entered, size_t worker_idx)
+static void add_member(struct count *count, const struct hang_entered *entered, size_t worker_idx)
 {
-	const struct wire_entered *front = count->found.front;
+	const struct hang_entered *front = count->found.front;
 
 	if (count->last_idx == worker_idx)
 		return;
@@ -87,14 +80,16 @@ static void add_member(struct count *count, const struct wire_entered *entered, 
 	count->front_cnt = 1;
 }
 
-static int count_entries(const struct wire_where *const *wheres, size_t cnt, struct counts *counts)
+static int count_entries(const struct hang_record *records, size_t cnt, struct counts *counts)
 {
 	for (size_t i = 0; i < cnt; i++) {
-		for (uint32_t j = 0;
-		     wheres[i] != NULL && j < MIN(wheres[i]->entered_cnt, WIRE_GROUPS); j++) {
-			const struct wire_entered *entered = &wheres[i]->entered[j];
-			struct count *count = find_count(counts, entered);
+		for (size_t j = 0; j < records[i].entered_cnt; j++) {
+			const struct hang_entered *entered = &records[i].entered[j];
+			struct count *count;
 
+			if (entered->p2p)
+				continue;
+			count = find_count(counts, entered);
 			if (count == NULL)
 				return -ENOMEM;
 			add_member(count, entered, i);
@@ -121,14 +116,14 @@ static bool is_preferred(const struct count *count, const struct count *to)
 	return count->found.front < to->found.front; /* entries of one worker */
 }
 
-int desync_find(const struct wire_where *const *wheres, size_t cnt, struct desync *ret)
+int desync_find(const struct hang_record *records, size_t cnt, struct desync *ret)
 {
 	struct counts counts = { .all = { 0 } };
 	const struct count *best = NULL;
 	int error = strtab_init(&counts.keys);
 
 	if (error == 0)
-		error = count_entries(wheres, cnt, &counts);
+		error = count_entries(records, cnt, &counts);
 	vec_foreach(count, &counts.all) {
 		if (lacks_some(count) && (best == NULL || is_preferred(count, best)))
 			best = count;

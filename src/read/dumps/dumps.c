@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "read/dumps/dumps.h"
+
+#include "base/file.h"
+#include "read/dumps/dumps_parts.h"
+#include "read/dumps/unpickle.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HEAD_BYTES = 4096 };
+
+void dumps_init(struct dumps *dumps)
+{
+	*dumps = (struct dumps){ .notes = { 0 } };
+	arena_init(&dumps->arena);
+}
+
+void dumps_done(struct dumps *dumps)
+{
+	vec_done(&dumps->records);
+	vec_done(&dumps->notes);
+	arena_done(&dumps->arena);
+}
+
+/* --- which format --- */
+
+static bool head_has(const char *head, size_t len, const char *word)
+{
+	return memmem(head, len, word, strlen(word)) != NULL;
+}
+
+static bool begins(const char *head, size_t len, const char *word)
+{
+	return len >= strlen(word) && memcmp(head, word, strlen(word)) == 0;
+}
+
+static enum dump_kind kind_of_json(const char *head, size_t len)
+{
+	if (head_has(head, len, "perftracker.stacks.v"))
+		return DUMP_STACKS;
+	if (head_has(head, len, "perftracker.hang.v"))
+		return DUMP_RECORD;
+	if (head_has(head, len, "\"pg_config\"") || head_has(head, len, "\"pg_status\"") ||
+	    head_has(head, len, "\"collective_seq_id\""))
+		return DUMP_NCCL_JSON;
+	if (head_has(head, len, "\"frames\"") &&
+	    (head_has(head, len, "\"owns_gil\"") || head_has(head, len, "\"short_filename\"")))
+		return DUMP_PYSPY_JSON;
+	return DUMP_NONE;
+}
+
+/* Lines of gdb that come before the first thread are many: the first one of a thread counts. */
+static bool is_gdb(const char *head, size_t len)
+{
+	return head_has(head, len, "\nThread ") || begins(head, len, "Thread ")
+		       ? head_has(head, len, "(LWP ") || head_has(head, len, "\n#0 ")
+		       : false;
+}
+
+enum dump_kind dumps_kind(const char *head, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len && isspace((unsigned char)head[at]))
+		at++;
+	/* gdb's first lines begin with '[', too. */
+	if (at < len && (head[at] == '{' || head[at] == '[') &&
+	    kind_of_json(head, len) != DUMP_NONE)
+		return kind_of_json(head, len);
+	if (len >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5 &&
+	    (head_has(head, len, "pg_config") || head_has(head, len, "entries") ||
+	     head_has(head, len, "version")))
+		return DUMP_NCCL_PICKLE;
+	if (begins(head, len, "Process ") && head_has(head, len, "\nPython v"))
+		return DUMP_PYSPY;
+	return is_gdb(head, len) ? DUMP_GDB : DUMP_NONE;
+}
+
+static enum dump_kind kind_of_file(const char *path)
+{
+	char head[HEAD_BYTES];
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t len;
+
+	if (fd < 0)
+		return DUMP_NONE;
+	len = read(fd, head, sizeof(head));
+	(void)close(fd);
+	return len > 0 ? dumps_kind(head, (size_t)len) : DUMP_NONE;
+}
+
+bool dumps_is(const char *path)
+{
+	return kind_of_file(path) != DUMP_NONE;
+}
+
+/* --- reading --- */
+
+static int read_pickle(const struct dumptext *text, struct dumps *dumps, struct err *err)
+{
+	json_t *root;
+	int error = unpickle(text->path, text->data, text->len, &root, err);
+
+	if (error < 0)
+		return error;
+	error = nccldump_take(root, text, dumps, err);
+	json_decref(root);
+	return error;
+}
+
+static int read_json(const struct dumptext *text, enum dump_kind kind, struct dumps *dumps,
+		     struct err *err)
+{
+	json_t *root = dumpjson_load(text, err);
+	int error;
+
+	if (root == NULL)
+		return -EINVAL;
+	error = kind == DUMP_NCCL_JSON ? nccldump_take(root, text, dumps, err)
+				       : pyspydump_take(root, text, dumps, err);
+	json_decref(root);
+	return error;
+}
+
+static int read_text(const struct dumptext *text, enum dump_kind kind, struct dumps *dumps,
+		     struct err *err)
+{
+	switch (kind) {
+	case DUMP_STACKS:
+		return stacksdump_read(text, dumps, err);
+	case DUMP_RECORD:
+		return recorddump_read(text, dumps, err);
+	case DUMP_NCCL_PICKLE:
+		return read_pickle(text, dumps, err);
+	case DUMP_NCCL_JSON:
+	case DUMP_PYSPY_JSON:
+		return read_json(text, kind, dumps, err);
+	case DUMP_PYSPY:
+		return pyspydump_read(text, dumps, err);
+	case DUMP_GDB:
+		return gdbdump_read(text, dumps, err);
+	case DUMP_NONE:
+	default:
+		return err_set(
+			err, EINVAL,
+			"%s: offset 0: expected a dump of a flight recorder, of stacks, py-spy or "
+			"gdb, found something else",
+			text->path);
+	}
+}
+
+/* Drops what a file that could not be read has added. */
+static void undo(struct dumps *dumps, size_t record_cnt)
+{
+	dumps->records.cnt = record_cnt;
+}
+
+/* A rank that the file does not say is in its name. */
+static void name_ranks(struct dumps *dumps, size_t first, const char *path)
+{
+	if (dumps->records.cnt == first + 1 && dumps->records.data[first].rank < 0)
+		dumps->records.data[first].rank = dumpname_rank(path);
+}
+
+int dumps_parse(const char *path, const char *data, size_t len, struct dumps *dumps,
+		struct err *err)
+{
+	const size_t before = dumps->records.cnt;
+	const struct dumptext text = { .path = arena_strdup(&dumps->arena, path),
+				       .data = data,
+				       .len = len };
+	int error;
+
+	if (text.path == NULL)
+		return err_set(err, ENOMEM, "%s: out of memory", path);
+	error = read_text(&text, dumps_kind(data, MIN(len, (size_t)HEAD_BYTES)), dumps, err);
+	if (error < 0)
+		undo(dumps, before);
+	else
+		name_ranks(dumps, before, path);
+	return error;
+}
+
+int dumps_read(const char *path, struct dumps *dumps, struct err *err)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *data = NULL;
+	size_t len = 0;
+	int error;
+
+	if (fd < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	error = file_read_whole(path, fd, DUMPS_BYTES_MAX, &data, &len, err);
+	(void)close(fd);
+	if (error == 0)
+		error = dumps_parse(path, data, len, dumps, err);
+	free(data);
+	return error;
+}
