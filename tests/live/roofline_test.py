@@ -157,7 +157,7 @@ class AnyCommand(LiveTest):
         self.assertEqual(len(done.stderr.splitlines()), 1)
         self.assertEqual(self.roofline("--", "/etc/passwd").returncode, 126)
 
-    def test_signals_reach_the_command_and_its_death_is_told(self) -> None:
+    def test_signals_reach_the_command_and_its_death_is_its_status(self) -> None:
         self.assertEqual(self.roofline("--", "sh", "-c", "kill -9 $$").returncode, 137)
         script = "trap 'exit 6' TERM; echo ready; i=0; while [ $i -lt 600 ]; do sleep .1; done"
         with subprocess.Popen(

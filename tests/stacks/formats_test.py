@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import pathlib
+import re
 import signal
 import sys
 import tempfile
@@ -65,12 +68,16 @@ class Formats(Stacks):
         names = [frames[i]["name"] for i in found["profiles"][0]["samples"][0]]
         self.assertEqual(names[0], "main")
 
-    def test_html_is_one_page_without_scripts(self) -> None:
+    def test_html_is_one_page_whose_policy_allows_one_script(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "stacks.html")
             self.output("--format", "html", "-o", path)
             page = path.read_text()
-        self.assertNotIn("<script", page)
+        script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)
+        assert script
+        digest = hashlib.sha256(script.group(1).encode()).digest()
+        self.assertIn(f"script-src 'sha256-{base64.b64encode(digest).decode()}'", page)
+        self.assertEqual(page.count("<script"), 1)
         self.assertNotIn("http://", page.replace("http://www.w3.org", ""))
         picture = page[page.index("<svg") : page.index("</svg>") + len("</svg>")]
         root = xml.etree.ElementTree.fromstring(picture)

@@ -216,7 +216,7 @@ static int write_all(struct flame *f, struct err *err)
 	return 0;
 }
 
-/* Nothing to show is told with what would help. */
+/* Returns 0, or -ENOENT if there is nothing to show, with what would help in err. */
 static int check_content(const struct flame *f, struct err *err)
 {
 	if (f->tree.nodes.cnt > 1 && f->sums.total_ns > 0)

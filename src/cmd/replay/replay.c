@@ -44,7 +44,7 @@ static const struct option_row rows[] = {
 	"shapes are in traces of torch.profiler.profile(record_shapes=True), which `perftracker " \
 	"run --source torch --keep-traces` keeps in OUT_DIR/traces"
 
-/* What a file that has no shapes is told. */
+/* Returns 0, or -EINVAL for a kind of file that has no shapes, with a line in err. */
 static int refuse_others(const char *path, struct err *err)
 {
 	const struct reader *reader = reader_of(path);

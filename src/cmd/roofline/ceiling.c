@@ -160,24 +160,30 @@ static double block_ns(const struct ceiling *c, size_t idx)
 	return most;
 }
 
-/* Elements of batches, repeated against real ones, of the rank where these differ most. */
-static void compare_sizes(struct ceiling *c)
+/*
+ * Elements of batches, repeated against real ones, of the rank where these differ most: medians of
+ * blocks, because the last batch of an epoch is often a short one. scratch: 2 numbers for each pair.
+ */
+static void compare_sizes(struct ceiling *c, double *scratch)
 {
 	double worst = 0;
 
 	c->size_ratio = -1;
 	for (size_t i = 0; i < c->rank_cnt; i++) {
-		double sums[2] = { 0, 0 }, cnts[2] = { 0, 0 }, ratio, apart;
+		double *sizes[2] = { scratch, scratch + c->pair_cnt }, middle[2], ratio, apart;
+		size_t cnts[2] = { 0, 0 };
 
 		for (size_t j = 0; j < 2 * c->pair_cnt; j++) {
 			const struct roof_block *block = &c->ranks[i].log->blocks.data[j];
 
-			sums[block->repeated] += (double)block->elements;
-			cnts[block->repeated] += (double)block->cnt;
+			sizes[block->repeated][cnts[block->repeated]++] =
+				(double)block->elements / (double)block->cnt;
 		}
-		if (sums[0] <= 0)
+		middle[0] = stats_median(sizes[0], cnts[0]);
+		middle[1] = stats_median(sizes[1], cnts[1]);
+		if (middle[0] <= 0)
 			continue;
-		ratio = sums[1] / cnts[1] / (sums[0] / cnts[0]);
+		ratio = middle[1] / middle[0];
 		apart = ratio > 1 ? ratio - 1 : 1 - ratio;
 		if (c->size_ratio < 0 || apart > worst) {
 			worst = apart;
@@ -239,7 +245,7 @@ static void measure(struct ceiling *c, double *values)
 		}
 		c->ranks[i].wait_ns = stats_median(real, c->pair_cnt);
 	}
-	compare_sizes(c);
+	compare_sizes(c, values);
 	judge(c, difference);
 }
 

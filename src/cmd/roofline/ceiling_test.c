@@ -220,6 +220,21 @@ static void ceiling_is_refused_if_repeated_batches_are_smaller(void **state)
 	expect_refused(&log, 1, "have 10 % fewer elements");
 }
 
+static void ceiling_minds_no_short_batch_at_the_end_of_an_epoch(void **state)
+{
+	const struct spec spec = { 150, 100, 1, 0, PAIRS, 1 };
+	struct rooflog log = rank_of(0, 1, &spec);
+	struct ceiling c;
+
+	(void)state;
+	log.blocks.data[0].elements /= 2;
+	log.blocks.data[4].elements /= 2;
+	c = ceiling_of(&log, 1);
+	assert_int_equal(c.verdict, CEILING_COST);
+	ceiling_done(&c);
+	rooflog_done(&log);
+}
+
 static void ceiling_takes_the_latest_process_of_a_rank(void **state)
 {
 	const struct spec old = { 500, 100, 1, 0, PAIRS, 1 }, new = { 150, 100, 1, 0, PAIRS, 1 };
@@ -294,6 +309,7 @@ int main(void)
 		cmocka_unit_test(ceiling_is_refused_if_ranks_disagree),
 		cmocka_unit_test(ceiling_is_refused_if_the_training_ends_too_early),
 		cmocka_unit_test(ceiling_is_refused_if_repeated_batches_are_smaller),
+		cmocka_unit_test(ceiling_minds_no_short_batch_at_the_end_of_an_epoch),
 		cmocka_unit_test(ceiling_takes_the_latest_process_of_a_rank),
 		cmocka_unit_test(ceiling_outside_is_the_largest_that_leaves_95_percent),
 		cmocka_unit_test(ceiling_survives_each_failed_allocation),

@@ -11,9 +11,9 @@
 #include "base/str.h"
 
 struct document {
-	const char *word; /* the verdict in one word */
-	const char *tone; /* its class in the style sheet */
-	const char *skip; /* what the link past the verdict leads to */
+	const char *word;	 /* the verdict in one word */
+	const char *tone;	 /* its class in the style sheet */
+	const char *skip;	 /* what the link past the verdict leads to */
 	const char *script_hash; /* base64 of a script's SHA-256; NULL: no script runs */
 };
 
