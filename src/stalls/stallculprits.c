@@ -20,7 +20,7 @@ static int add(struct tally *tally, uint32_t pid, uint32_t tid, int64_t ns)
 	const uint64_t key = (uint64_t)pid << 32 | tid;
 	const uint32_t index = idmap_get(&tally->by_id, key);
 
-	if (index != IDMAP_NONE) {
+	if (index != IDMAP_NONE && tally->list.data != NULL) {
 		tally->list.data[index].ns += ns;
 		return 0;
 	}

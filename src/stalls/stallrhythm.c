@@ -17,7 +17,8 @@ typedef VEC(struct span) span_vec;
 static int list_spans(const struct judge *judge, uint32_t finding, int64_t join_ns, span_vec *ret)
 {
 	vec_foreach(part, &judge->verdict->parts) {
-		struct span *last = ret->cnt > 0 ? &ret->data[ret->cnt - 1] : NULL;
+		struct span *last =
+			ret->cnt > 0 && ret->data != NULL ? &ret->data[ret->cnt - 1] : NULL;
 
 		if (part->finding != finding)
 			continue;
