@@ -20,12 +20,14 @@ static int add(struct tally *tally, uint32_t pid, uint32_t tid, int64_t ns)
 	const uint64_t key = (uint64_t)pid << 32 | tid;
 	const uint32_t index = idmap_get(&tally->by_id, key);
 
-	if (index != IDMAP_NONE && tally->list.data != NULL) {
+	if (index != IDMAP_NONE) {
 		tally->list.data[index].ns += ns;
 		return 0;
 	}
-	if (vec_push(&tally->list, (struct stall_culprit){ .pid = pid, .tid = tid, .ns = ns }) < 0)
+	if (vec_reserve(&tally->list, tally->list.cnt + 1) < 0 || tally->list.data == NULL)
 		return -ENOMEM;
+	tally->list.data[tally->list.cnt++] =
+		(struct stall_culprit){ .pid = pid, .tid = tid, .ns = ns };
 	return idmap_set(&tally->by_id, key, (uint32_t)tally->list.cnt - 1);
 }
 

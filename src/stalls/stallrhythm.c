@@ -17,8 +17,7 @@ typedef VEC(struct span) span_vec;
 static int list_spans(const struct judge *judge, uint32_t finding, int64_t join_ns, span_vec *ret)
 {
 	vec_foreach(part, &judge->verdict->parts) {
-		struct span *last =
-			ret->cnt > 0 && ret->data != NULL ? &ret->data[ret->cnt - 1] : NULL;
+		struct span *last = ret->cnt > 0 ? &ret->data[ret->cnt - 1] : NULL;
 
 		if (part->finding != finding)
 			continue;
@@ -27,8 +26,9 @@ static int list_spans(const struct judge *judge, uint32_t finding, int64_t join_
 			last->end_ns = MAX(last->end_ns, part->end_ns);
 			continue;
 		}
-		if (vec_push(ret, (struct span){ part->begin_ns, part->end_ns, part->thread }) < 0)
+		if (vec_reserve(ret, ret->cnt + 1) < 0 || ret->data == NULL)
 			return -ENOMEM;
+		ret->data[ret->cnt++] = (struct span){ part->begin_ns, part->end_ns, part->thread };
 	}
 	return 0;
 }
