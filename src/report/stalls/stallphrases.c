@@ -87,12 +87,41 @@ void stallforms_culprit(const struct stall_verdict *verdict, const struct stall_
 		str_append(out, " (threads of its own)");
 }
 
+/* Which processes it hits, where it does not hit all. */
+static void append_hit(const struct stall_verdict *verdict, const struct stall_finding *finding,
+		       struct str *out)
+{
+	const struct stall_recording *recording = verdict->recording;
+	uint32_t hit[STALL_THREADS_MAX];
+	size_t watched = 0, cnt = 0;
+
+	vec_foreach(process, &recording->processes)
+		watched += process->watched;
+	for (size_t i = 0; i < recording->threads.cnt && i < STALL_THREADS_MAX; i++) {
+		bool known = (finding->thread_bits >> i & 1) == 0;
+
+		for (size_t j = 0; j < cnt && !known; j++)
+			known = hit[j] == recording->threads.data[i].pid;
+		if (!known)
+			hit[cnt++] = recording->threads.data[i].pid;
+	}
+	if (cnt == 0 || cnt >= watched)
+		return;
+	for (size_t i = 0; i < cnt; i++)
+		str_printf(out, "%s %u",
+			   i > 0     ? ","
+			   : cnt > 1 ? " of processes"
+				     : " of process",
+			   hit[i]);
+}
+
 void stallforms_sentence(const struct stall_verdict *verdict, const struct stall_finding *finding,
 			 struct str *out)
 {
 	str_append(out, stallclass_about(finding->class)->text);
 	if (finding->function[0] != '\0')
 		str_printf(out, " in %s", finding->function);
+	append_hit(verdict, finding, out);
 	if (finding->cpu_frac > 0)
 		str_printf(out, ": %.1f %% of the time of all CPUs", 100 * finding->cpu_frac);
 	else
