@@ -116,6 +116,8 @@ static void the_text_names_culprit_function_period_and_what_is_missing(void **st
 		if (strstr(out.data, WORDS[i]) == NULL)
 			fail_msg("no '%s' in %s", WORDS[i], out.data);
 	assert_null(strstr(out.data, "schedule <"));
+	assert_null(strstr(out.data, "`x`\n")); /* no line end out of a name */
+	assert_null(strchr(out.data, '\xff'));
 }
 
 static void a_verdict_without_stalls_says_what_it_is_worth(void **state)
