@@ -262,7 +262,7 @@ os.rmdir(sys.argv[2])
     def begin(self) -> None:
         if self.rank != self.victim:
             return
-        limit = f"{int(30000 / self.strength)}"
+        limit = f"{int(12000 / self.strength)}"
         old, new = pathlib.Path("/sys/fs/cgroup/cpu"), pathlib.Path("/sys/fs/cgroup")
         group = (old if old.is_dir() else new) / f"perftracker-demo-{os.getpid()}"
         try:

@@ -24,8 +24,10 @@ static int add(struct tally *tally, uint32_t pid, uint32_t tid, int64_t ns)
 		tally->list.data[index].ns += ns;
 		return 0;
 	}
-	if (vec_push(&tally->list, (struct stall_culprit){ .pid = pid, .tid = tid, .ns = ns }) < 0)
+	if (vec_reserve(&tally->list, tally->list.cnt + 1) < 0 || tally->list.data == NULL)
 		return -ENOMEM;
+	tally->list.data[tally->list.cnt++] =
+		(struct stall_culprit){ .pid = pid, .tid = tid, .ns = ns };
 	return idmap_set(&tally->by_id, key, (uint32_t)tally->list.cnt - 1);
 }
 

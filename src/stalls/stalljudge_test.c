@@ -122,8 +122,9 @@ static void an_interrupted_process_is_innocent(void **state)
 	for (int i = 0; i < 5; i++)
 		test_block(&fixture->recording, 1000 + 100 * i, 1030 + 100 * i, MUNMAP, 900, TIMER);
 	judge(fixture);
-	assert_non_null(find(fixture, STALL_MMAP_LOCK));
-	assert_int_equal(find(fixture, STALL_MMAP_LOCK)->culprit_cnt, 0);
+	assert_null(find(fixture, STALL_MMAP_LOCK));
+	assert_non_null(find(fixture, STALL_MM_UNSEEN));
+	assert_int_equal(find(fixture, STALL_MM_UNSEEN)->culprit_cnt, 0);
 }
 
 /* 200 ms without a CPU; who had it is known. */

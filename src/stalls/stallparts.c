@@ -88,6 +88,10 @@ static enum stall_class class_of_blocked(const struct judge *judge, const struct
 	const enum stall_class class =
 		kernelrules_blocked(judge_text(judge, gap->chain), gap->state);
 
+	/* A killed waiter is woken by a signal, perhaps from an interrupt: no holder let it go then. */
+	if (class == STALL_MMAP_LOCK &&
+	    (gap->waker_pid == 0 || kernelrules_interrupt(judge_text(judge, gap->waker_chain))))
+		return STALL_MM_UNSEEN;
 	if (class == STALL_MMAP_LOCK && gap->waker_pid == pid)
 		return STALL_MM_INTERNAL;
 	if (class != STALL_FUTEX)

@@ -26,8 +26,9 @@ static int list_spans(const struct judge *judge, uint32_t finding, int64_t join_
 			last->end_ns = MAX(last->end_ns, part->end_ns);
 			continue;
 		}
-		if (vec_push(ret, (struct span){ part->begin_ns, part->end_ns, part->thread }) < 0)
+		if (vec_reserve(ret, ret->cnt + 1) < 0 || ret->data == NULL)
 			return -ENOMEM;
+		ret->data[ret->cnt++] = (struct span){ part->begin_ns, part->end_ns, part->thread };
 	}
 	return 0;
 }

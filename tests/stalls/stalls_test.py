@@ -116,7 +116,7 @@ class StallsTest(unittest.TestCase):
     def test_a_reader_of_smaps_is_named(self) -> None:
         target = self.start("mapper", 400)
         reader = self.start("reader", target.pid, 0.5)
-        answer = self.watch("--pid", target.pid, "--seconds", 6)
+        answer = self.watch("--pid", target.pid, "--seconds", 4)
         self.need(answer, "wakers")
         kernel = tuple(int(word) for word in platform.release().split(".")[:2])
         causes = {finding["cause"] for finding in answer["findings"]}
@@ -162,7 +162,7 @@ class StallsTest(unittest.TestCase):
 
     def test_the_holder_of_the_gil_is_named(self) -> None:
         target = self.start("gil")
-        answer = self.watch("--pid", target.pid, "--seconds", 3)
+        answer = self.watch("--pid", target.pid, "--seconds", 2)
         self.need(answer, "stacks")
         finding = self.find(answer, "gil")
         self.assertTrue(finding["matters"])
@@ -188,7 +188,7 @@ class StallsTest(unittest.TestCase):
         place = max((m for m in kinds if str(path).startswith(m)), key=len)
         if kinds[place] in ("tmpfs", "ramfs"):
             self.skipTest(f"{place} is memory, not a disk")
-        answer = self.watch("--pid", target.pid, "--seconds", 3)
+        answer = self.watch("--pid", target.pid, "--seconds", 2)
         self.need(answer, "stacks")
         files = {f["file"] for f in answer["findings"] if f["cause"] == "disk"}
         self.assertIn(str(path), files)

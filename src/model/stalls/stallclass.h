@@ -20,6 +20,8 @@ enum stall_kind {
 	X(MMAP_LOCK, "mmap_lock", STALL, "waited for its memory map, which another process held") \
 	X(MM_INTERNAL, "mmap_lock_own", STALL,                                                    \
 	  "waited for its memory map, which a thread of its own held")                            \
+	X(MM_UNSEEN, "mmap_lock_unseen", STALL,                                                   \
+	  "waited for its memory map, and who held it was not seen")                              \
 	X(COMPACTION, "compaction", STALL, "compaction of memory")                                \
 	X(RECLAIM, "reclaim", STALL, "reclaim of memory")                                         \
 	X(NETWORK_FILE, "network_file", STALL, "waited for a network file system")                \

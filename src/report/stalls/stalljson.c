@@ -2,7 +2,7 @@
 #include "report/jsonwriter.h"
 #include "report/stalls/stallforms.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static json_t *number(uint64_t value)
@@ -43,8 +43,10 @@ static json_t *chain_array(struct json_writer *w, const char *chain)
 
 	for (const char *name = chain; *name != '\0';) {
 		const size_t len = strcspn(name, "<");
+		char one[128];
 
-		jsonwriter_push(w, array, json_stringn(name, len));
+		(void)snprintf(one, sizeof(one), "%.*s", (int)MIN(len, sizeof(one) - 1), name);
+		jsonwriter_push(w, array, jsonwriter_text(one));
 		name += len + (name[len] == '<');
 	}
 	return array;

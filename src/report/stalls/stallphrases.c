@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/text/clean.h"
 #include "report/stalls/stallforms.h"
 
 #include <string.h>
@@ -55,12 +56,7 @@ static const struct stall_thread *find_thread(const struct stall_verdict *verdic
 
 void stallforms_command(const char *command, struct str *out)
 {
-	const size_t len = strlen(command);
-
-	if (len <= COMMAND_SHOWN)
-		str_append(out, len > 0 ? command : "?");
-	else
-		str_printf(out, "%.*s...", COMMAND_SHOWN - 3, command);
+	clean_append_short(out, command[0] != '\0' ? command : "?", COMMAND_SHOWN);
 }
 
 void stallforms_culprit(const struct stall_verdict *verdict, const struct stall_culprit *culprit,
@@ -74,8 +70,11 @@ void stallforms_culprit(const struct stall_verdict *verdict, const struct stall_
 		const struct stall_thread *thread = find_thread(verdict, culprit->tid);
 
 		str_printf(out, "thread %u of its own", culprit->tid);
-		if (thread != NULL)
-			str_printf(out, " `%s`", strtab_text(texts, thread->name));
+		if (thread != NULL) {
+			str_append(out, " `");
+			stallforms_command(strtab_text(texts, thread->name), out);
+			str_append(out, "`");
+		}
 		return;
 	}
 	str_printf(out, "process %u `", culprit->pid);
@@ -87,12 +86,43 @@ void stallforms_culprit(const struct stall_verdict *verdict, const struct stall_
 		str_append(out, " (threads of its own)");
 }
 
+/* Which processes it hits, where it does not hit all. */
+static void append_hit(const struct stall_verdict *verdict, const struct stall_finding *finding,
+		       struct str *out)
+{
+	const struct stall_recording *recording = verdict->recording;
+	uint32_t hit[STALL_THREADS_MAX];
+	size_t watched = 0, cnt = 0;
+
+	vec_foreach(process, &recording->processes)
+		watched += process->watched;
+	for (size_t i = 0; i < recording->threads.cnt && i < STALL_THREADS_MAX; i++) {
+		bool known = (finding->thread_bits >> i & 1) == 0;
+
+		for (size_t j = 0; j < cnt && !known; j++)
+			known = hit[j] == recording->threads.data[i].pid;
+		if (!known)
+			hit[cnt++] = recording->threads.data[i].pid;
+	}
+	if (cnt == 0 || cnt >= watched)
+		return;
+	for (size_t i = 0; i < cnt; i++)
+		str_printf(out, "%s %u",
+			   i > 0     ? ","
+			   : cnt > 1 ? " of processes"
+				     : " of process",
+			   hit[i]);
+}
+
 void stallforms_sentence(const struct stall_verdict *verdict, const struct stall_finding *finding,
 			 struct str *out)
 {
 	str_append(out, stallclass_about(finding->class)->text);
-	if (finding->function[0] != '\0')
-		str_printf(out, " in %s", finding->function);
+	if (finding->function[0] != '\0') {
+		str_append(out, " in ");
+		clean_append(out, finding->function);
+	}
+	append_hit(verdict, finding, out);
 	if (finding->cpu_frac > 0)
 		str_printf(out, ": %.1f %% of the time of all CPUs", 100 * finding->cpu_frac);
 	else
@@ -108,9 +138,12 @@ void stallforms_sentence(const struct stall_verdict *verdict, const struct stall
 		str_append(out, finding->likely ? ", perhaps by " : ", by ");
 		stallforms_culprit(verdict, &finding->culprits[0], out);
 	}
-	if (finding->culprit_cnt > 0 && finding->holder[0] != '\0')
-		str_printf(out, ", in %s", finding->holder);
-	if (finding->file != 0)
-		str_printf(out, ", file %s",
-			   strtab_text(&verdict->recording->texts, finding->file));
+	if (finding->culprit_cnt > 0 && finding->holder[0] != '\0') {
+		str_append(out, ", in ");
+		clean_append(out, finding->holder);
+	}
+	if (finding->file != 0) {
+		str_append(out, ", file ");
+		stallforms_command(strtab_text(&verdict->recording->texts, finding->file), out);
+	}
 }

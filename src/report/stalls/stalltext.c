@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/text/clean.h"
 #include "report/stalls/stallforms.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { CHAIN_SHOWN = 6 };
@@ -22,6 +23,13 @@ static double window_ns(const struct page *page)
 	const struct stall_recording *recording = page->verdict->recording;
 
 	return (double)MAX(recording->end_ns - recording->begin_ns, (int64_t)1);
+}
+
+/* Names of programs and files may hold anything, also what a terminal obeys. */
+static void append_clean(const struct page *page, const char *before, const char *text)
+{
+	str_append(page->out, before);
+	clean_append(page->out, text);
 }
 
 static const char *text_of(const struct page *page, uint32_t id)
@@ -56,7 +64,10 @@ static void append_chain(const struct page *page, uint32_t chain)
 			str_append(page->out, " < ...");
 			return;
 		}
-		str_printf(page->out, "%s%.*s", i > 0 ? " < " : "", (int)len, name);
+		char one[96];
+
+		(void)snprintf(one, sizeof(one), "%.*s", (int)MIN(len, sizeof(one) - 1), name);
+		append_clean(page, i > 0 ? " < " : "", one);
 		name += len + (name[len] == '<');
 	}
 }
@@ -67,10 +78,10 @@ static void append_thread(const struct page *page, size_t index)
 	const struct stall_account *account = &page->verdict->accounts.data[index];
 	const double all = window_ns(page);
 
-	str_printf(page->out,
-		   "  thread %u `%s`%s ran %.1f %%, waited for a CPU %.1f %%, was blocked %.1f %%",
-		   thread->tid, text_of(page, thread->name), thread->main ? " (main)" : "",
-		   100 * (double)account->running_ns / all,
+	str_printf(page->out, "  thread %u `", thread->tid);
+	append_clean(page, "", text_of(page, thread->name));
+	str_printf(page->out, "`%s ran %.1f %%, waited for a CPU %.1f %%, was blocked %.1f %%",
+		   thread->main ? " (main)" : "", 100 * (double)account->running_ns / all,
 		   100 * (double)account->runnable_ns / all,
 		   100 * (double)account->blocked_ns / all);
 	if (account->waited_ns > 0)
@@ -158,7 +169,7 @@ static void append_culprits(const struct page *page, const struct stall_finding 
 		stallforms_culprit(page->verdict, culprit, page->out);
 		str_printf(page->out, ", %.0f ms", ms(culprit->ns));
 		if (i == 0 && finding->holder[0] != '\0')
-			str_printf(page->out, ", in %s", finding->holder);
+			append_clean(page, ", in ", finding->holder);
 		if (i == 0 && finding->did[0] != '\0')
 			str_printf(page->out, ", which %s", finding->did);
 		str_append(page->out, "\n");
@@ -184,8 +195,10 @@ static void append_details(const struct page *page, const struct stall_finding *
 			   ms((int64_t)finding->throttled_ns),
 			   (unsigned long long)finding->throttled_cnt);
 	}
-	if (finding->file != 0)
-		str_printf(page->out, "   file     %s\n", text_of(page, finding->file));
+	if (finding->file != 0) {
+		append_clean(page, "   file     ", text_of(page, finding->file));
+		str_append(page->out, "\n");
+	}
 	if (finding->class == STALL_FAULTS)
 		str_printf(page->out, "   faults   %llu, and %llu that read a disk\n",
 			   (unsigned long long)finding->minor_faults,
@@ -202,7 +215,7 @@ static void append_finding(const struct page *page, const struct stall_finding *
 {
 	str_printf(page->out, "\n%zu. %s", number, stallclass_about(finding->class)->text);
 	if (finding->function[0] != '\0')
-		str_printf(page->out, " in %s", finding->function);
+		append_clean(page, " in ", finding->function);
 	append_measure(page, finding);
 	append_victims(page, finding);
 	append_culprits(page, finding);
@@ -226,7 +239,7 @@ static void append_brief(const struct page *page, bool waits, const char *title)
 		any = true;
 		str_printf(page->out, "  %s", stallclass_about(finding->class)->text);
 		if (finding->function[0] != '\0')
-			str_printf(page->out, " in %s", finding->function);
+			append_clean(page, " in ", finding->function);
 		str_printf(page->out, ": %.0f ms, %zu times, longest %.1f ms",
 			   ms(finding->total_ns), finding->cnt, ms(finding->longest_ns));
 		if (finding->culprit_cnt > 0) {
@@ -245,8 +258,10 @@ static void append_notes(const struct page *page)
 
 	if (recording->notes.cnt > 0 || recording->lost > 0 || recording->dropped > 0)
 		str_append(page->out, "\nNot seen\n");
-	vec_foreach(note, &recording->notes)
-		str_printf(page->out, "  %s\n", text_of(page, *note));
+	vec_foreach(note, &recording->notes) {
+		append_clean(page, "  ", text_of(page, *note));
+		str_append(page->out, "\n");
+	}
 	if (recording->lost > 0)
 		str_printf(page->out, "  %llu records that the kernel lost\n",
 			   (unsigned long long)recording->lost);
