@@ -24,3 +24,6 @@ void test_set_pace(struct report *report);
 
 /* The same with one text as command, run and host. */
 void test_set_named(struct report *report, const char *text);
+
+/* Of a hang: two ranks in all_reduce, one in a checkpoint, each with a second thread. */
+void test_set_hang_stacks(struct report *report);

@@ -388,59 +388,6 @@ static void make_inconclusive(struct report *report)
 	report->workers = workers;
 }
 
-/* Two ranks in all_reduce, one in a checkpoint, each with a second thread. */
-static void set_hang_stacks(struct report *report)
-{
-	static const struct stacks_frame waits[] = {
-		{ .kind = STACKS_NATIVE,
-		  .function = "_ZN4c10d4Work4waitEv",
-		  .file = "/v/libtorch_cpu.so" },
-		{ .kind = STACKS_PYTHON,
-		  .function = "all_reduce",
-		  .file = "/v/site-packages/torch/distributed/c10d.py",
-		  .line = 9 },
-		{ .kind = STACKS_PYTHON, .function = "main", .file = "train.py", .line = 31 },
-	};
-	static const struct stacks_frame saves[] = {
-		{ .kind = STACKS_PYTHON,
-		  .function = "save<t>",
-		  .file = "checkpoint.py",
-		  .line = 7 },
-		{ .kind = STACKS_PYTHON, .function = "main", .file = "train.py", .line = 40 },
-	};
-	static const struct stacks_frame idle[] = {
-		{ .kind = STACKS_PYTHON, .function = "beat", .file = "log.py", .line = 2 },
-	};
-	static struct stacks_thread waiting[] = {
-		{ .tid = 1,
-		  .role = "main",
-		  .state = 'S',
-		  .mixed = true,
-		  .frames = waits,
-		  .frame_cnt = 3 },
-		{ .tid = 2, .role = "Python thread", .state = 'S', .frames = idle, .frame_cnt = 1 },
-	};
-	static struct stacks_thread saving[] = {
-		{ .tid = 1,
-		  .role = "main",
-		  .state = 'D',
-		  .mixed = true,
-		  .frames = saves,
-		  .frame_cnt = 2 },
-		{ .tid = 2, .role = "Python thread", .state = 'S', .frames = idle, .frame_cnt = 1 },
-	};
-	static const struct stacks_process processes[] = {
-		{ .pid = 11, .rank = 0, .state = 'S', .threads = waiting, .thread_cnt = 2 },
-		{ .pid = 12, .rank = 1, .state = 'S', .threads = waiting, .thread_cnt = 2 },
-		{ .pid = 14, .rank = 3, .state = 'D', .threads = saving, .thread_cnt = 2 },
-	};
-	static const struct stacks_process *const all[] = { &processes[0], &processes[1],
-							    &processes[2] };
-
-	report->stacks = all;
-	report->stack_cnt = 3;
-}
-
 static void make_blocked(struct report *report)
 {
 	struct finding row = {
@@ -476,7 +423,7 @@ static void make_blocked(struct report *report)
 
 	job(report, "llm-70b", 8, 0.0, (double)NAN);
 	set_findings(report, &row, 1);
-	set_hang_stacks(report);
+	test_set_hang_stacks(report);
 	report->trigger = (struct report_trigger){ true, "blocked", 812.0, (double)NAN, 9001, 0 };
 	report->overhead = (struct report_overhead){ .present = true,
 						     .torch = true,

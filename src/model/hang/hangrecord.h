@@ -71,7 +71,7 @@ struct hang_record {
 	const struct hang_entered *entered; /* one per group */
 	size_t entered_cnt;
 	/* What its stacks showed to hostd, as in hang/stackfacts.h; used without `stacks`. */
-	uint32_t shown;	  /* enum hang_fact */
+	uint32_t shown; /* enum hang_fact */
 	bool in_collective;
 	const char *says, *child;
 	/* Read from outside, the training thread first. */
