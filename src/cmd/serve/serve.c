@@ -2,8 +2,8 @@
 /* perftracker serve: pages and an API of the store and of folders with reports. */
 #include "base/clock.h"
 #include "cmd/storechoice.h"
-#include "serve/routes.h"
 #include "serve/http/server.h"
+#include "serve/routes.h"
 
 #include <errno.h>
 #include <poll.h>

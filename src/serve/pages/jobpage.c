@@ -23,8 +23,8 @@ struct job_page {
 	struct str facts, reports, events, name, state;
 	VEC(struct report_pace_point) points;
 	double best_ms;
+	char latest_made[32];
 	uint64_t latest, report_cnt, event_cnt;
-	bool has_verdict;
 };
 
 static int take_job(void *arg, const struct store_job *job)
@@ -70,6 +70,7 @@ static int take_report(void *arg, const struct store_report *report, size_t find
 	char made[32], id[ARCHIVE_ID_BYTES];
 
 	page->latest = report->number;
+	jobwords_time(report->made_ns, page->latest_made);
 	page->report_cnt++;
 	archive_print_id(report->job, report->number, id);
 	jobwords_time(report->made_ns, made);
@@ -159,13 +160,19 @@ static json_t *read_report(struct job_page *page, const char *id)
 static void put_answer(struct job_page *page, struct str *out, const json_t *report, const char *id)
 {
 	char link[64];
+	struct str about = { 0 };
 
+	/* The answer is of that time; what the job does now is in its state. */
 	(void)snprintf(link, sizeof(link), "/reports/%s", id);
+	str_printf(&about, "%s, report of %s UTC; now: %s", str_borrow(&page->name),
+		   page->latest_made, str_borrow(&page->state));
 	if (report != NULL)
-		pageparts_answer(out, report, str_borrow(&page->name), link);
+		pageparts_answer(out, report, str_borrow(&about), link);
 	else
+
 		pageparts_card(out, pageparts_tone(str_borrow(&page->state)),
 			       str_borrow(&page->state), str_borrow(&page->name));
+	str_done(&about);
 }
 
 /* A copy of the points as the picture of a report takes them. */

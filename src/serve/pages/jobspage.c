@@ -22,10 +22,10 @@ struct jobs_page {
 	char worst_word[64];
 };
 
-static bool is_bad(const char *state, const char *verdict)
+/* By its state: the verdict is that of its last report, which may be long ago. */
+static bool is_bad(const char *state)
 {
-	return strcmp(state, "slow") == 0 || strcmp(state, "blocked") == 0 ||
-	       (verdict != NULL && strcmp(verdict, "abnormal") == 0 && strcmp(state, "ended") != 0);
+	return strcmp(state, "slow") == 0 || strcmp(state, "blocked") == 0;
 }
 
 static void note_state(struct jobs_page *page, const struct store_job *job, const char *state)
@@ -34,15 +34,19 @@ static void note_state(struct jobs_page *page, const struct store_job *job, cons
 
 	page->cnt++;
 	page->running_cnt += runs;
-	if (!runs || !is_bad(state, job->verdict))
+	if (!runs || !is_bad(state))
 		return;
 	if (page->bad_cnt++ > 0)
 		return;
 	(void)snprintf(page->worst_key, sizeof(page->worst_key), "%s", job->key);
-	(void)snprintf(page->worst_word, sizeof(page->worst_word), "%s",
-		       job->verdict != NULL ? pageparts_words(job->verdict) : state);
-	(void)snprintf(page->worst, sizeof(page->worst), "%s is %s%s%s", job->name, state,
-		       job->reason != NULL && job->reason[0] != '\0' ? ": " : "",
+	(void)snprintf(page->worst_word, sizeof(page->worst_word), "%s", state);
+	(void)snprintf(page->worst, sizeof(page->worst),
+		       "job %s is %s, %.1f ms per iteration, at best %.1f ms%s%s%s%s", job->name,
+		       state, (double)job->now_ns / NSEC_PER_MSEC,
+		       (double)job->best_ns / NSEC_PER_MSEC,
+		       job->verdict != NULL ? "; last report: " : "",
+		       job->verdict != NULL ? job->verdict : "",
+		       job->reason != NULL && job->reason[0] != '\0' ? ", " : "",
 		       job->reason != NULL ? job->reason : "");
 }
 
@@ -124,7 +128,8 @@ static void put_head(struct str *out, const struct jobs_page *page, const char *
 
 	if (page->bad_cnt > 0) {
 		str_printf(out, "<a class=\"cover\" href=\"/jobs/%s\">", page->worst_key);
-		pageparts_card(out, "abnormal", page->worst_word, page->worst);
+		pageparts_card(out, pageparts_tone(page->worst_word), page->worst_word,
+			       page->worst);
 		str_append(out, "</a>");
 		if (page->bad_cnt > 1)
 			str_printf(out,

@@ -141,7 +141,7 @@ void pageparts_answer(struct str *out, const json_t *report, const char *name, c
 	str_printf(out, "<div class=\"verdict %s\"><p class=\"word\">", pageparts_tone(verdict));
 	markup_text_short(out, pageparts_words(verdict), 60);
 	str_append(out, " <bdi class=\"about-job\">");
-	markup_text_short(out, name, 80);
+	markup_text_short(out, name, 160);
 	str_append(out, "</bdi></p><h1>");
 	put_sentence(out, report, first);
 	str_append(out, "</h1>\n");

@@ -21,13 +21,16 @@ static const char document_policy[] =
 /* The way back, in front of the page's own content. */
 static void put_document(struct str *out, const struct str *page, const char *back)
 {
-	const char *body = strstr(str_borrow(page), "<body>");
-	size_t head = body != NULL ? (size_t)(body - page->data) + strlen("<body>") : 0;
+	static const char skip_end[] = "</a>\n<header>"; /* document.c: behind the skip link */
+	const char *body = strstr(str_borrow(page), skip_end);
+	size_t head = body != NULL ? (size_t)(body - page->data) + strlen("</a>\n") : 0;
 
 	str_append_len(out, str_borrow(page), head);
 	if (body != NULL)
-		str_printf(out, "<header><a href=\"%s\">Back to %s</a></header>\n", back,
-			   strcmp(back, "/") == 0 ? "all jobs" : "the job");
+		str_printf(
+			out,
+			"<nav aria-label=\"Pages\"><header><a href=\"%s\">Back to %s</a></header></nav>\n",
+			back, strcmp(back, "/") == 0 ? "all jobs" : "the job");
 	str_append_len(out, str_borrow(page) + head, page->len - head);
 }
 
