@@ -70,6 +70,7 @@ const struct route routes_table[] = {
 	{ "/reports/{report}", NULL, page_report },
 	{ "/hosts", NULL, page_hosts },
 	{ "/style.css", "text/css; charset=utf-8", file_style },
+	{ "/favicon.ico", "image/svg+xml", file_icon },
 	{ "/page.js", "text/javascript; charset=utf-8", file_script },
 };
 /* clang-format on */

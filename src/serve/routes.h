@@ -77,4 +77,5 @@ int page_report(struct call *call, struct answer *ret);
 int page_hosts(struct call *call, struct answer *ret);
 /* ... and of files. */
 int file_style(struct call *call, struct answer *ret);
+int file_icon(struct call *call, struct answer *ret);
 int file_script(struct call *call, struct answer *ret);

@@ -14,7 +14,7 @@ void pageparts_open(struct str *out, const char *title)
 {
 	str_append(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 			"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-			"<link rel=\"icon\" href=\"data:,\">\n"
+			"<link rel=\"icon\" href=\"/favicon.ico\">\n"
 			"<link rel=\"stylesheet\" href=\"/style.css\">\n"
 			"<script src=\"/page.js\" defer></script>\n<title>");
 	markup_text_short(out, title, 120);

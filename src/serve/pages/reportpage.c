@@ -160,6 +160,15 @@ int file_style(struct call *call _unused_, struct answer *ret)
 	return str_error(&ret->body);
 }
 
+/* Browsers ask for it by themselves. */
+int file_icon(struct call *call _unused_, struct answer *ret)
+{
+	str_append(&ret->body, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\">"
+			       "<path fill=\"#2f6fc4\" d=\"M1 9h3v6H1zM6 5h3v10H6z\"/>"
+			       "<path fill=\"#c22f2a\" d=\"M11 1h3v14h-3z\"/></svg>\n");
+	return str_error(&ret->body);
+}
+
 int file_script(struct call *call _unused_, struct answer *ret)
 {
 	str_append(&ret->body, webfiles_page_js);
