@@ -14,6 +14,8 @@ _perftracker_options() {
 	jobs) echo '--store --limit --format --help' ;;
 	history) echo '--store --format --help' ;;
 	report) echo '--store --format --output --fingerprints --help' ;;
+	serve) echo '--listen --store --token-file --host --format --help' ;;
+	prompt) echo '--budget --output --store --help' ;;
 	analyze) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --color --verbose --jobs --help' ;;
 	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code --color --verbose --jobs --help' ;;
 	summarize) echo '--output --rank --host-ranks --steps --skip-first --sidecar --flight-fd --sidecar-fd --keep --job --help' ;;
@@ -106,6 +108,14 @@ _perftracker_value() {
 	'report --format' | 'report -f') _perftracker_words 'text json html' ;;
 	'report --output' | 'report -o') _perftracker_paths -f ;;
 	'report --fingerprints') _perftracker_paths -d ;;
+	'serve --listen' | 'serve -l') ;;
+	'serve --store') ;;
+	'serve --token-file') _perftracker_paths -f ;;
+	'serve --host') ;;
+	'serve --format' | 'serve -f') _perftracker_words 'text json' ;;
+	'prompt --budget' | 'prompt -b') ;;
+	'prompt --output' | 'prompt -o') _perftracker_paths -f ;;
+	'prompt --store') ;;
 	'analyze --format' | 'analyze -f') _perftracker_words 'text json html' ;;
 	'analyze --output' | 'analyze -o') _perftracker_paths -f ;;
 	'analyze --ranks') ;;
@@ -195,7 +205,7 @@ _perftracker() {
 	local command=${COMP_WORDS[1]}
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_perftracker_words 'run profile status stacks stalls accept timeline jobs history report analyze diff summarize localize simulate dump doctor flame replay roofline gpu-sampler hostd hub --help --version'
+		_perftracker_words 'run profile status stacks stalls accept timeline jobs history report serve prompt analyze diff summarize localize simulate dump doctor flame replay roofline gpu-sampler hostd hub --help --version'
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do

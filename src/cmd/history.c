@@ -2,6 +2,7 @@
 /* perftracker history: one job in the store: its reports, its pace, what happened. */
 #include "base/clock.h"
 #include "cmd/storechoice.h"
+#include "serve/historyjson.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -34,39 +35,8 @@ struct history {
 	const char *key;
 	int error;	    /* of a query inside a query */
 	int64_t slowest_ns; /* mean of a row of the pace, for the bars */
-	struct json_writer w;
-	json_t *root, *list; /* of JSON; NULL: text */
 	size_t cnt;
 };
-
-/* --- the pace: the finest tier that fits --- */
-
-static int count_pace(void *arg, const struct store_pace *pace)
-{
-	struct history *history = arg;
-
-	history->cnt++;
-	history->slowest_ns = MAX(history->slowest_ns, pace->sum_ns / (int64_t)pace->cnt);
-	return 0;
-}
-
-/* Old rows of the finer tiers are gone: the finest one with few rows may lack the job's begin. */
-static int choose_tier(struct history *history, int *ret_tier_s)
-{
-	static const int tiers_s[] = { 1, 60, 3600 };
-	int ret = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(tiers_s) && ret == 0; i++) {
-		history->cnt = 0;
-		history->slowest_ns = 0;
-		*ret_tier_s = tiers_s[i];
-		ret = store_list_pace(history->store, history->key, tiers_s[i], count_pace, history,
-				      history->err);
-		if (history->cnt > 0 && history->cnt <= PACE_ROWS_MAX)
-			break;
-	}
-	return ret;
-}
 
 static int print_pace(void *arg, const struct store_pace *pace)
 {
@@ -78,7 +48,7 @@ static int print_pace(void *arg, const struct store_pace *pace)
 
 	memset(bar, '#', sizeof(bar));
 	bar[MIN(MAX(columns, 0), BAR_COLUMNS)] = '\0';
-	storechoice_time(pace->at_s * NSEC_PER_SEC, at);
+	jobwords_time(pace->at_s * NSEC_PER_SEC, at);
 	(void)printf("%-19s %9" PRIu64 " %9.1f %9.1f  %s\n", at, pace->step,
 		     (double)mean_ns / NSEC_PER_MSEC, (double)pace->max_ns / NSEC_PER_MSEC, bar);
 	return 0;
@@ -86,7 +56,9 @@ static int print_pace(void *arg, const struct store_pace *pace)
 
 static int print_paces(struct history *history)
 {
-	int tier_s, ret = choose_tier(history, &tier_s);
+	int tier_s,
+		ret = historyjson_choose_tier(history->store, history->key, PACE_ROWS_MAX, &tier_s,
+					      &history->slowest_ns, &history->cnt, history->err);
 
 	if (ret < 0 || history->cnt == 0)
 		return ret;
@@ -99,16 +71,14 @@ static int print_paces(struct history *history)
 			       history->err);
 }
 
-/* --- text --- */
-
 static int print_job(void *arg, const struct store_job *job)
 {
 	char started[32], state[32], span[16];
 
 	(void)arg;
-	storechoice_time(job->started_ns, started);
-	storechoice_state(job, state);
-	storechoice_span(storechoice_until_ns(job) - job->started_ns, span);
+	jobwords_time(job->started_ns, started);
+	jobwords_state(job, state);
+	jobwords_span(jobwords_until_ns(job) - job->started_ns, span);
 	(void)printf("Job       %s (%s), %" PRIu32 " worker%s on %s, of %s\n", job->name, job->key,
 		     job->workers, plural(job->workers), job->host, job->owner);
 	if (job->command != NULL)
@@ -136,14 +106,6 @@ static int print_finding(void *arg, const struct store_finding *finding)
 	return 0;
 }
 
-static void put_report_name(const struct store_report *report, char ret[static 40])
-{
-	if (report->number == 0)
-		(void)snprintf(ret, 40, "%s/end", report->job);
-	else
-		(void)snprintf(ret, 40, "%s/%" PRIu64, report->job, report->number);
-}
-
 static int print_report(void *arg, const struct store_report *report, size_t finding_cnt)
 {
 	struct history *history = arg;
@@ -151,8 +113,8 @@ static int print_report(void *arg, const struct store_report *report, size_t fin
 
 	if (history->cnt++ == 0)
 		(void)printf("\nReports\n");
-	put_report_name(report, name);
-	storechoice_time(report->made_ns, made);
+	historyjson_report_name(report, name);
+	jobwords_time(report->made_ns, made);
 	(void)printf("%-19s  %-18s %-9s %s: %s\n", made, name, report->why, report->verdict,
 		     report->reason);
 	if (finding_cnt > 0)
@@ -168,7 +130,7 @@ static int print_event(void *arg, const struct store_event *event)
 
 	if (history->cnt++ == 0)
 		(void)printf("\nEvents\n");
-	storechoice_time(event->at_ns, at);
+	jobwords_time(event->at_ns, at);
 	(void)printf("%-19s  %-9s %s\n", at, event->kind, event->text);
 	return 0;
 }
@@ -187,142 +149,12 @@ static int print_text(struct history *history)
 	return ret == 0 ? print_paces(history) : ret;
 }
 
-/* --- JSON --- */
-
-static void put_ms(struct history *history, json_t *to, const char *key, double ns)
-{
-	jsonwriter_put(&history->w, to, key, jsonwriter_number(ns / NSEC_PER_MSEC));
-}
-
-static void put_count(struct history *history, json_t *to, const char *key, uint64_t value)
-{
-	jsonwriter_put(&history->w, to, key, json_integer((json_int_t)value));
-}
-
-static int put_job(void *arg, const struct store_job *job)
-{
-	struct history *history = arg;
-
-	storechoice_put_job(&history->w, history->root, job);
-	return 0;
-}
-
-static int push_finding(void *arg, const struct store_finding *finding)
-{
-	struct history *history = arg;
-	json_t *object = json_object();
-
-	jsonwriter_put_text(&history->w, object, "id", finding->id);
-	jsonwriter_put_text(&history->w, object, "cause", finding->cause);
-	jsonwriter_put_text(&history->w, object, "title", finding->title);
-	jsonwriter_put_text(&history->w, object, "function", finding->function);
-	jsonwriter_put_text(&history->w, object, "ranks", finding->ranks);
-	jsonwriter_put_text(&history->w, object, "confidence", finding->confidence);
-	jsonwriter_put(&history->w, object, "gain_ms_per_iteration",
-		       jsonwriter_number(finding->gain_ms));
-	jsonwriter_put(&history->w, object, "gain_pct", jsonwriter_number(finding->gain_pct));
-	jsonwriter_push(&history->w, history->list, object);
-	return 0;
-}
-
-static int push_report(void *arg, const struct store_report *report, size_t finding_cnt)
-{
-	struct history *history = arg;
-	json_t *object = json_object(), *reports = history->list;
-	char text[40];
-
-	(void)finding_cnt;
-	put_report_name(report, text);
-	jsonwriter_put_text(&history->w, object, "report", text);
-	storechoice_iso(report->made_ns, text);
-	jsonwriter_put_text(&history->w, object, "made", text);
-	jsonwriter_put_text(&history->w, object, "why", report->why);
-	jsonwriter_put_text(&history->w, object, "verdict", report->verdict);
-	jsonwriter_put_text(&history->w, object, "reason", report->reason);
-	put_count(history, object, "first_step", report->first_step);
-	put_count(history, object, "steps", report->steps);
-	jsonwriter_put(&history->w, object, "iteration_ms",
-		       jsonwriter_number(report->iteration_ms));
-	put_count(history, object, "workers", report->workers);
-	put_count(history, object, "missing", report->missing);
-	history->list = json_array();
-	history->error = store_list_findings(history->store, history->key, report->number,
-					     push_finding, history, history->err);
-	jsonwriter_put(&history->w, object, "findings", history->list);
-	history->list = reports;
-	jsonwriter_push(&history->w, history->list, object);
-	return history->error;
-}
-
-static int push_event(void *arg, const struct store_event *event)
-{
-	struct history *history = arg;
-	json_t *object = json_object();
-	char at[32];
-
-	storechoice_iso(event->at_ns, at);
-	jsonwriter_put_text(&history->w, object, "at", at);
-	jsonwriter_put_text(&history->w, object, "kind", event->kind);
-	jsonwriter_put_text(&history->w, object, "text", event->text);
-	jsonwriter_push(&history->w, history->list, object);
-	return 0;
-}
-
-static int push_pace(void *arg, const struct store_pace *pace)
-{
-	struct history *history = arg;
-	json_t *object = json_object();
-	char at[32];
-
-	storechoice_iso(pace->at_s * NSEC_PER_SEC, at);
-	jsonwriter_put_text(&history->w, object, "at", at);
-	put_count(history, object, "step", pace->step);
-	put_ms(history, object, "mean_ms", (double)pace->sum_ns / (double)pace->cnt);
-	put_ms(history, object, "least_ms", (double)pace->min_ns);
-	put_ms(history, object, "most_ms", (double)pace->max_ns);
-	jsonwriter_push(&history->w, history->list, object);
-	return 0;
-}
-
-/* Begins the list of that name in the root. */
-static void begin_list(struct history *history, const char *key)
-{
-	history->list = json_array();
-	jsonwriter_put(&history->w, history->root, key, history->list);
-}
-
-static int put_paces(struct history *history)
-{
-	int tier_s, ret = choose_tier(history, &tier_s);
-
-	if (ret < 0)
-		return ret;
-	put_count(history, history->root, "pace_seconds", (uint64_t)tier_s);
-	begin_list(history, "pace");
-	return store_list_pace(history->store, history->key, tier_s, push_pace, history,
-			       history->err);
-}
-
 static int print_json(struct history *history)
 {
 	struct str out = { 0 };
-	int ret;
+	int ret = historyjson_print(history->store, history->key, 0, PACE_ROWS_MAX, &out,
+				    history->err);
 
-	history->root = json_object();
-	jsonwriter_put_text(&history->w, history->root, "schema", "perftracker.history.v1");
-	ret = store_get_job(history->store, history->key, put_job, history, history->err);
-	begin_list(history, "reports");
-	if (ret == 0)
-		ret = store_list_reports(history->store, history->key, push_report, history,
-					 history->err);
-	begin_list(history, "events");
-	if (ret == 0)
-		ret = store_list_events(history->store, history->key, push_event, history,
-					history->err);
-	if (ret == 0)
-		ret = put_paces(history);
-	if (jsonwriter_print(&history->w, history->root, &out) < 0 && ret == 0)
-		ret = err_set(history->err, ENOMEM, "out of memory");
 	if (ret == 0)
 		(void)fputs(str_borrow(&out), stdout);
 	str_done(&out);

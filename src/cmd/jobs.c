@@ -42,9 +42,9 @@ static int print_row(void *arg, const struct store_job *job)
 		(void)printf("%-12s  %-20s %-12s %-19s %8s %5s %9s %9s %9s  %-16s %s\n", "job",
 			     "name", "host", "started (UTC)", "ran for", "ranks", "step", "now ms",
 			     "best ms", "state", "last report");
-	storechoice_time(job->started_ns, started);
-	storechoice_state(job, state);
-	storechoice_span(storechoice_until_ns(job) - job->started_ns, span);
+	jobwords_time(job->started_ns, started);
+	jobwords_state(job, state);
+	jobwords_span(jobwords_until_ns(job) - job->started_ns, span);
 	(void)printf("%-12s  %-20.20s %-12.12s %-19s %8s %5" PRIu32 " %9" PRIu64
 		     " %9.1f %9.1f  %-16s %s\n",
 		     job->key, job->name, job->host, started, span, job->workers, job->step,
@@ -63,7 +63,7 @@ static int push_job(void *arg, const struct store_job *job)
 	struct json_list *list = arg;
 	json_t *object = json_object();
 
-	storechoice_put_job(&list->w, object, job);
+	jobwords_put_job(&list->w, object, job);
 	jsonwriter_push(&list->w, list->jobs, object);
 	return 0;
 }

@@ -9,10 +9,11 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-	&cmd_run,	&cmd_profile,  &cmd_status,	 &cmd_stacks, &cmd_stalls,  &cmd_accept,
-	&cmd_timeline,	&cmd_jobs,     &cmd_history,	 &cmd_report, &cmd_analyze, &cmd_diff,
-	&cmd_summarize, &cmd_localize, &cmd_simulate,	 &cmd_dump,   &cmd_doctor,  &cmd_flame,
-	&cmd_replay,	&cmd_roofline, &cmd_gpu_sampler, &cmd_hostd,  &cmd_hub,
+	&cmd_run,      &cmd_profile,  &cmd_status,	&cmd_stacks,  &cmd_stalls,
+	&cmd_accept,   &cmd_timeline, &cmd_jobs,	&cmd_history, &cmd_report,
+	&cmd_serve,    &cmd_prompt,   &cmd_analyze,	&cmd_diff,    &cmd_summarize,
+	&cmd_localize, &cmd_simulate, &cmd_dump,	&cmd_doctor,  &cmd_flame,
+	&cmd_replay,   &cmd_roofline, &cmd_gpu_sampler, &cmd_hostd,   &cmd_hub,
 };
 
 static void print_help(FILE *out)

@@ -34,7 +34,7 @@ static int set_metrics(void *address, const char *text, struct err *err)
 {
 	struct err why = { "" };
 
-	if (http_parse_address(text, (struct http_address *)address, &why) < 0)
+	if (netaddress_parse(text, (struct netaddress *)address, &why) < 0)
 		return err_set(err, EINVAL, "--metrics: %s", why.text);
 	return 0;
 }

@@ -32,7 +32,7 @@ void status_jobs_table(const job_about_vec *jobs, FILE *out)
 	vec_foreach(about, jobs) {
 		char age[16], state[64];
 
-		storechoice_span(clock_wall_ns() - about->started_wall_ns, age);
+		jobwords_span(clock_wall_ns() - about->started_wall_ns, age);
 		put_state(about, state);
 		(void)fprintf(out,
 			      "%-20s %8" PRIu32 " %8s %-20s %5" PRIu64 " %9" PRIu64
@@ -52,7 +52,7 @@ void status_fleet_table(const job_about_vec *jobs, FILE *out)
 	vec_foreach(about, jobs) {
 		char age[16], state[64];
 
-		storechoice_span(clock_wall_ns() - about->started_wall_ns, age);
+		jobwords_span(clock_wall_ns() - about->started_wall_ns, age);
 		put_state(about, state);
 		(void)fprintf(out,
 			      "%-28s %8s %-20s %5" PRIu64 " %5" PRIu64 " %9" PRIu64
@@ -68,7 +68,7 @@ void status_job_lines(const struct job_about *about, FILE *out)
 {
 	char age[16];
 
-	storechoice_span(clock_wall_ns() - about->started_wall_ns, age);
+	jobwords_span(clock_wall_ns() - about->started_wall_ns, age);
 	(void)fprintf(out, "job %s, process %" PRIu32 ", runs for %s; results in %s\n",
 		      or_dash(about->name), about->pid, age, about->dir);
 	if (about->restarts > 0)
@@ -90,7 +90,7 @@ static json_t *job_object(struct json_writer *w, const struct job_about *about)
 	json_t *job = json_object();
 	char start[32];
 
-	storechoice_iso(about->started_wall_ns, start);
+	jobwords_iso(about->started_wall_ns, start);
 	put_text(w, job, "name", about->name);
 	jsonwriter_put(w, job, "pid", json_integer(about->pid));
 	put_text(w, job, "started", start);

@@ -36,7 +36,13 @@ static const char *const version_1[] = {
 	NULL,
 };
 
-static const char *const *const versions[SCHEMA_VERSION] = { version_1 };
+static const char *const version_2[] = {
+	"ALTER TABLE finding ADD COLUMN hosts TEXT NOT NULL DEFAULT ''",
+	"CREATE INDEX job_seen ON job (seen_ns)",
+	NULL,
+};
+
+static const char *const *const versions[SCHEMA_VERSION] = { version_1, version_2 };
 
 /* 0: no tables. */
 static int read_version(struct database *database, int64_t *ret, struct err *err)
@@ -105,6 +111,11 @@ int schema_prepare(struct database *database, struct err *err)
 		return database_do(database, "COMMIT", err);
 	(void)!database_do(database, "ROLLBACK", &ignored);
 	return ret;
+}
+
+int schema_version(struct database *database, int64_t *ret, struct err *err)
+{
+	return read_version(database, ret, err);
 }
 
 int schema_check(struct database *database, struct err *err)

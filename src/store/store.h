@@ -52,6 +52,7 @@ _must_check_ int store_put_job(struct store *store, const struct store_job *job,
 
 struct store_finding {
 	const char *id, *cause, *title, *function, *function_key, *ranks, *confidence;
+	const char *hosts; /* of the accused ranks, joined by commas */
 	double gain_ms, gain_pct;
 };
 

@@ -1,41 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/store_parts.h"
-#include "store/storelist.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What a row of a result is given to: fn has the member of that query. */
-struct reader {
-	union {
-		store_job_fn job;
-		store_report_fn report;
-		store_finding_fn finding;
-		store_pace_fn pace;
-		store_event_fn event;
-		store_bytes_fn bytes;
-	} fn;
-	void *arg;
-	size_t seen;
-};
-
 /* --- jobs --- */
-
-#define SELECT_JOBS                                                                               \
-	"SELECT job, name, host, owner, folder, command, started_ns, seen_ns, ended_ns, "         \
-	"exit_status, signal, state, verdict, reason, workers, step, now_ns, best_ns, restarts, " \
-	"lost FROM job "
 
 static const char *text_or_null(const struct cell *cell)
 {
 	return cell->type == CELL_TEXT ? cell->data : NULL;
 }
 
-static int on_job(void *arg, const struct cell *cells, size_t cnt)
+int store_on_job(void *arg, const struct cell *cells, size_t cnt)
 {
-	struct reader *reader = arg;
+	struct store_reader *reader = arg;
 	struct store_job job;
 
 	if (cnt != 20)
@@ -68,17 +48,17 @@ static int on_job(void *arg, const struct cell *cells, size_t cnt)
 
 int store_list_jobs(struct store *store, size_t cnt, store_job_fn fn, void *arg, struct err *err)
 {
-	struct reader reader = { .fn.job = fn, .arg = arg };
+	struct store_reader reader = { .fn.job = fn, .arg = arg };
 
-	return store_query(store, &reader, on_job,
-			   SELECT_JOBS "ORDER BY started_ns DESC, job LIMIT $1", err,
+	return store_query(store, &reader, store_on_job,
+			   STORE_SELECT_JOBS "ORDER BY started_ns DESC, job LIMIT $1", err,
 			   cell_integer(cnt > 0 ? (int64_t)cnt : INT64_MAX));
 }
 
 int store_get_job(struct store *store, const char *key, store_job_fn fn, void *arg, struct err *err)
 {
-	struct reader reader = { .fn.job = fn, .arg = arg };
-	int ret = store_query(store, &reader, on_job, SELECT_JOBS "WHERE job = $1", err,
+	struct store_reader reader = { .fn.job = fn, .arg = arg };
+	int ret = store_query(store, &reader, store_on_job, STORE_SELECT_JOBS "WHERE job = $1", err,
 			      cell_text(key));
 
 	return ret == 0 && reader.seen == 0 ? err_set(err, ENOENT, "no job %s in the store", key)
@@ -133,7 +113,7 @@ int store_find_job(struct store *store, const char *word, char ret[static STORE_
 
 static int on_report(void *arg, const struct cell *cells, size_t cnt)
 {
-	struct reader *reader = arg;
+	struct store_reader *reader = arg;
 	struct store_report report;
 
 	if (cnt != 12)
@@ -157,7 +137,7 @@ static int on_report(void *arg, const struct cell *cells, size_t cnt)
 int store_list_reports(struct store *store, const char *key, store_report_fn fn, void *arg,
 		       struct err *err)
 {
-	struct reader reader = { .fn.report = fn, .arg = arg };
+	struct store_reader reader = { .fn.report = fn, .arg = arg };
 
 	return store_query(store, &reader, on_report,
 			   "SELECT job, number, made_ns, why, verdict, reason, first_step, steps,"
@@ -169,7 +149,7 @@ int store_list_reports(struct store *store, const char *key, store_report_fn fn,
 
 static int on_finding(void *arg, const struct cell *cells, size_t cnt)
 {
-	struct reader *reader = arg;
+	struct store_reader *reader = arg;
 	struct store_finding finding;
 
 	if (cnt != 9)
@@ -191,7 +171,7 @@ static int on_finding(void *arg, const struct cell *cells, size_t cnt)
 int store_list_findings(struct store *store, const char *key, uint64_t number, store_finding_fn fn,
 			void *arg, struct err *err)
 {
-	struct reader reader = { .fn.finding = fn, .arg = arg };
+	struct store_reader reader = { .fn.finding = fn, .arg = arg };
 
 	return store_query(
 		store, &reader, on_finding,
@@ -202,7 +182,7 @@ int store_list_findings(struct store *store, const char *key, uint64_t number, s
 
 static int on_pace(void *arg, const struct cell *cells, size_t cnt)
 {
-	struct reader *reader = arg;
+	struct store_reader *reader = arg;
 	struct store_pace pace;
 
 	if (cnt != 6)
@@ -221,7 +201,7 @@ static int on_pace(void *arg, const struct cell *cells, size_t cnt)
 int store_list_pace(struct store *store, const char *key, int tier_s, store_pace_fn fn, void *arg,
 		    struct err *err)
 {
-	struct reader reader = { .fn.pace = fn, .arg = arg };
+	struct store_reader reader = { .fn.pace = fn, .arg = arg };
 
 	return store_query(store, &reader, on_pace,
 			   "SELECT at_s, step, cnt, sum_ns, min_ns, max_ns FROM pace"
@@ -229,9 +209,9 @@ int store_list_pace(struct store *store, const char *key, int tier_s, store_pace
 			   err, cell_text(key), cell_integer(tier_s));
 }
 
-static int on_event(void *arg, const struct cell *cells, size_t cnt)
+int store_on_event(void *arg, const struct cell *cells, size_t cnt)
 {
-	struct reader *reader = arg;
+	struct store_reader *reader = arg;
 	struct store_event event;
 
 	if (cnt != 4)
@@ -246,10 +226,10 @@ static int on_event(void *arg, const struct cell *cells, size_t cnt)
 int store_list_events(struct store *store, const char *key, store_event_fn fn, void *arg,
 		      struct err *err)
 {
-	struct reader reader = { .fn.event = fn, .arg = arg };
+	struct store_reader reader = { .fn.event = fn, .arg = arg };
 
 	return store_query(
-		store, &reader, on_event,
+		store, &reader, store_on_event,
 		"SELECT place, at_ns, kind, text FROM event WHERE job = $1 ORDER BY place", err,
 		cell_text(key));
 }
@@ -257,7 +237,7 @@ int store_list_events(struct store *store, const char *key, store_event_fn fn, v
 static int on_bytes(void *arg, const struct cell *cells, size_t cnt)
 {
 	_cleanup_free_ char *plain = NULL;
-	struct reader *reader = arg;
+	struct store_reader *reader = arg;
 	int ret;
 
 	if (cnt != 3)
@@ -282,7 +262,7 @@ static int explain_bytes(int ret, const char *what, const char *key, uint64_t nu
 int store_get_document(struct store *store, const char *key, uint64_t number, const char *form,
 		       store_bytes_fn fn, void *arg, struct err *err)
 {
-	struct reader reader = { .fn.bytes = fn, .arg = arg };
+	struct store_reader reader = { .fn.bytes = fn, .arg = arg };
 	int ret = store_query(store, &reader, on_bytes,
 			      "SELECT -1, plain_bytes, data FROM document"
 			      " WHERE job = $1 AND number = $2 AND form = $3",
@@ -299,7 +279,7 @@ int store_get_document(struct store *store, const char *key, uint64_t number, co
 int store_list_fingerprints(struct store *store, const char *key, uint64_t number,
 			    store_bytes_fn fn, void *arg, struct err *err)
 {
-	struct reader reader = { .fn.bytes = fn, .arg = arg };
+	struct store_reader reader = { .fn.bytes = fn, .arg = arg };
 	int ret = store_query(store, &reader, on_bytes,
 			      "SELECT rank, plain_bytes, data FROM fingerprint"
 			      " WHERE job = $1 AND number = $2 ORDER BY rank",

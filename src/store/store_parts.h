@@ -4,11 +4,35 @@
 
 #include "base/base.h"
 #include "store/sqldatabase.h"
-#include "store/store.h"
+#include "store/storelist.h"
 
 struct store {
 	struct database *database;
 };
+
+/* What a row of a result is given to: fn has the member of that query. */
+struct store_reader {
+	union {
+		store_job_fn job;
+		store_report_fn report;
+		store_finding_fn finding;
+		store_pace_fn pace;
+		store_event_fn event;
+		store_bytes_fn bytes;
+		store_accusation_fn accusation;
+	} fn;
+	void *arg;
+	size_t seen;
+};
+
+#define STORE_SELECT_JOBS                                                                         \
+	"SELECT job, name, host, owner, folder, command, started_ns, seen_ns, ended_ns, "         \
+	"exit_status, signal, state, verdict, reason, workers, step, now_ns, best_ns, restarts, " \
+	"lost FROM job "
+
+/* Rows of jobs, and of events, for a store_reader. */
+int store_on_job(void *arg, const struct cell *cells, size_t cnt);
+int store_on_event(void *arg, const struct cell *cells, size_t cnt);
 
 /* Runs text with the parameters that follow; rows go to handler with what. */
 #define store_query(store, what, handler, text, err, ...)                                        \

@@ -50,17 +50,17 @@ int store_put_job(struct store *store, const struct store_job *job, struct err *
 static int put_finding(struct store *store, const struct store_report *report, size_t place,
 		       const struct store_finding *finding, struct err *err)
 {
-	return store_run(store,
-			 "INSERT INTO finding (job, number, place, id, cause, title, function,"
-			 " function_key, ranks, gain_ms, gain_pct, confidence)"
-			 " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-			 err, cell_text(report->job), number(report->number), number(place),
-			 cell_text(or_empty(finding->id)), cell_text(or_empty(finding->cause)),
-			 cell_text(or_empty(finding->title)),
-			 cell_text(or_empty(finding->function)),
-			 cell_text(or_empty(finding->function_key)),
-			 cell_text(or_empty(finding->ranks)), cell_real(finding->gain_ms),
-			 cell_real(finding->gain_pct), cell_text(or_empty(finding->confidence)));
+	return store_run(
+		store,
+		"INSERT INTO finding (job, number, place, id, cause, title, function,"
+		" function_key, ranks, gain_ms, gain_pct, confidence, hosts)"
+		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+		err, cell_text(report->job), number(report->number), number(place),
+		cell_text(or_empty(finding->id)), cell_text(or_empty(finding->cause)),
+		cell_text(or_empty(finding->title)), cell_text(or_empty(finding->function)),
+		cell_text(or_empty(finding->function_key)), cell_text(or_empty(finding->ranks)),
+		cell_real(finding->gain_ms), cell_real(finding->gain_pct),
+		cell_text(or_empty(finding->confidence)), cell_text(or_empty(finding->hosts)));
 }
 
 int store_put_report(struct store *store, const struct store_report *report,

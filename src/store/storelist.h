@@ -8,16 +8,40 @@
 
 #include "store/store.h"
 
+/* Hosts that a finding accuses. */
+struct store_accusation {
+	const char *hosts; /* joined by commas */
+	const char *job, *name, *cause, *title, *confidence;
+	uint64_t number; /* of the report */
+	int64_t made_ns;
+	double gain_ms;
+};
+
 typedef int (*store_job_fn)(void *arg, const struct store_job *job);
 typedef int (*store_report_fn)(void *arg, const struct store_report *report, size_t finding_cnt);
 typedef int (*store_finding_fn)(void *arg, const struct store_finding *finding);
 typedef int (*store_pace_fn)(void *arg, const struct store_pace *pace);
 typedef int (*store_event_fn)(void *arg, const struct store_event *event);
+typedef int (*store_accusation_fn)(void *arg, const struct store_accusation *accusation);
 typedef int (*store_bytes_fn)(void *arg, int rank, const void *data, size_t len);
 
 /* The newest first; cnt 0: all. */
 _must_check_ int store_list_jobs(struct store *store, size_t cnt, store_job_fn fn, void *arg,
 				 struct err *err);
+
+/* A place in the list of jobs: behind the job with this begin and key. */
+struct store_job_place {
+	int64_t started_ns;
+	char key[STORE_KEY_BYTES];
+};
+
+/* The cnt jobs after that place, the newest first. */
+_must_check_ int store_list_jobs_after(struct store *store, const struct store_job_place *after,
+				       size_t cnt, store_job_fn fn, void *arg, struct err *err);
+
+/* Jobs whose daemon has said something since then, in any order. */
+_must_check_ int store_list_jobs_seen(struct store *store, int64_t since_ns, store_job_fn fn,
+				      void *arg, struct err *err);
 
 /*
  * The job that a user means by word: its key or the beginning of it, else the newest with this
@@ -35,6 +59,12 @@ _must_check_ int store_list_pace(struct store *store, const char *key, int tier_
 				 void *arg, struct err *err);
 _must_check_ int store_list_events(struct store *store, const char *key, store_event_fn fn,
 				   void *arg, struct err *err);
+/* Events from this place on. */
+_must_check_ int store_list_events_from(struct store *store, const char *key, uint64_t place,
+					store_event_fn fn, void *arg, struct err *err);
+/* By the time of the reports; findings that were kept before version 2 of the store have no hosts. */
+_must_check_ int store_list_accusations(struct store *store, store_accusation_fn fn, void *arg,
+					struct err *err);
 /* fn gets the document once, rank -1. -ENOENT: it was not kept. */
 _must_check_ int store_get_document(struct store *store, const char *key, uint64_t number,
 				    const char *form, store_bytes_fn fn, void *arg,

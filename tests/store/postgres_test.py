@@ -124,6 +124,24 @@ class PostgresTest(unittest.TestCase):
             asked = [live.PROGRAM, "report", "--store", self.server.url, "gpt"]
             done = subprocess.run(asked, capture_output=True, timeout=60, check=True)
             self.assertEqual(done.stdout, pathlib.Path(f"{folder}/out/report.txt").read_bytes())
+            self.served_alike(job["job"])
+
+    def served_alike(self, key: str) -> None:
+        """The server answers from it as from a file."""
+        sys.path.insert(0, str(ROOT / "tests" / "serve"))
+        served = importlib.import_module("served")
+        server = served.Server("--store", self.server.url)
+        self.addCleanup(server.end)
+        for path in ("/api/v1/jobs", f"/api/v1/jobs/{key}", f"/api/v1/jobs/{key}/history"):
+            answer = server.get(path)
+            self.assertEqual(answer.status, 200, path)
+            self.assertIn("gpt", answer.text)
+        listed = server.get(f"/api/v1/reports?job={key}").json()["reports"]
+        self.assertTrue(listed)
+        self.assertEqual(server.get(f"/api/v1/reports/{listed[0]['id']}").status, 200)
+        self.assertEqual(server.get("/api/v1/hosts").json()["hosts"], [])
+        for path in ("/", f"/jobs/{key}", f"/reports/{listed[0]['id']}"):
+            self.assertEqual(server.get(path).status, 200, path)
 
     def test_a_server_that_is_not_there_is_told_in_one_line(self) -> None:
         sys.path.insert(0, str(ROOT / "tests" / "live"))

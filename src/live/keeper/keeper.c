@@ -120,9 +120,11 @@ void keeper_pace(struct keeper *keeper, uint64_t step, int64_t iteration_ns)
 static void copy_finding(struct keeper_item *item, const struct finding *finding,
 			 struct store_finding *ret)
 {
-	struct str ranks = { 0 };
+	struct str ranks = { 0 }, hosts = { 0 };
 
 	rankset_format(&ranks, finding->ranks, finding->rank_cnt);
+	for (size_t i = 0; i < finding->host_cnt; i++)
+		str_printf(&hosts, "%s%s", i > 0 ? "," : "", finding->hosts[i]);
 	*ret = (struct store_finding){
 		.id = copy(item, finding->id),
 		.cause = copy(item, finding->cause),
@@ -133,8 +135,10 @@ static void copy_finding(struct keeper_item *item, const struct finding *finding
 		.confidence = confidence_name(finding->confidence),
 		.gain_ms = finding->gain_ms_per_iteration,
 		.gain_pct = finding->gain_pct,
+		.hosts = copy(item, str_borrow(&hosts)),
 	};
 	str_done(&ranks);
+	str_done(&hosts);
 }
 
 static void copy_report(struct keeper_item *item, const struct report *report, uint64_t number)

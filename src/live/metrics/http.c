@@ -2,38 +2,16 @@
 #include "live/metrics/http.h"
 
 #include "base/clock.h"
-#include "base/symbols.h"
+#include "serve/http/mhd.h"
 
-#include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <microhttpd.h>
-#include <netinet/in.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MHD_SONAME "libmicrohttpd.so.12"
-#define BACKLOG 64
 #define IDLE_SECONDS 5u
 #define STACK_BYTES ((size_t)256 << 10)
-
-/*
- * The functions of libmicrohttpd. It depends on TLS, a dozen libraries and 2.4 MB, so it is
- * loaded only by a process that serves.
- */
-struct mhd {
-	__typeof__(MHD_start_daemon) *start_daemon;
-	__typeof__(MHD_stop_daemon) *stop_daemon;
-	__typeof__(MHD_get_connection_info) *get_connection_info;
-	__typeof__(MHD_lookup_connection_value) *lookup_connection_value;
-	__typeof__(MHD_create_response_from_buffer) *create_response_from_buffer;
-	__typeof__(MHD_add_response_header) *add_response_header;
-	__typeof__(MHD_queue_response) *queue_response;
-	__typeof__(MHD_destroy_response) *destroy_response;
-};
 
 /* A connection that is open. fd stays valid until the server says that it is closed. */
 struct connection {
@@ -50,144 +28,6 @@ struct http {
 	pthread_mutex_t lock; /* of connections */
 	struct connection connections[HTTP_CONNECTION_MAX];
 };
-
-/* --- the library --- */
-
-/* Fills the table. Returns the first symbol that is missing, NULL when all are there. */
-static const char *resolve(struct mhd *mhd, void *library)
-{
-	const struct symbol table[] = {
-		{ &mhd->start_daemon, "MHD_start_daemon" },
-		{ &mhd->stop_daemon, "MHD_stop_daemon" },
-		{ &mhd->get_connection_info, "MHD_get_connection_info" },
-		{ &mhd->lookup_connection_value, "MHD_lookup_connection_value" },
-		{ &mhd->create_response_from_buffer, "MHD_create_response_from_buffer" },
-		{ &mhd->add_response_header, "MHD_add_response_header" },
-		{ &mhd->queue_response, "MHD_queue_response" },
-		{ &mhd->destroy_response, "MHD_destroy_response" },
-	};
-
-	return symbols_find(library, table, ARRAY_SIZE(table));
-}
-
-/* Never unloaded: its dependencies leave handlers in the process. */
-static int mhd_open(struct mhd *ret, struct err *err)
-{
-	void *library = dlopen(MHD_SONAME, RTLD_NOW | RTLD_LOCAL);
-	const char *missing;
-
-	if (library == NULL)
-		return err_set(err, ENOPKG,
-			       "serving metrics needs " MHD_SONAME
-			       ": install libmicrohttpd12 (Debian, Ubuntu) or libmicrohttpd "
-			       "(Fedora, RHEL): %s",
-			       dlerror());
-	missing = resolve(ret, library);
-	return missing == NULL ? 0 : err_set(err, ENOPKG, MHD_SONAME " lacks %s", missing);
-}
-
-/* --- addresses --- */
-
-static int parse_port(const char *text, uint16_t *ret)
-{
-	unsigned long value = 0;
-
-	if (*text == '\0')
-		return -EINVAL;
-	for (; *text >= '0' && *text <= '9' && value <= UINT16_MAX; text++)
-		value = value * 10 + (unsigned)(*text - '0');
-	if (*text != '\0' || value > UINT16_MAX)
-		return -EINVAL;
-	*ret = (uint16_t)value;
-	return 0;
-}
-
-static bool is_number(const char *host)
-{
-	unsigned char address[sizeof(struct in6_addr)];
-
-	return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
-}
-
-int http_parse_address(const char *text, struct http_address *ret, struct err *err)
-{
-	static const char expected[] =
-		"expected PORT (this machine only), ADDR:PORT or [ADDR]:PORT with a number as "
-		"ADDR (0.0.0.0: all of this machine's)";
-	struct http_address address = { .host = "127.0.0.1" };
-	const char *colon = strrchr(text, ':'), *host = text;
-	size_t len = colon != NULL ? (size_t)(colon - text) : 0;
-
-	if (colon != NULL && len > 2 && text[0] == '[' && colon[-1] == ']') {
-		host++;
-		len -= 2;
-	} else if (memchr(text, ':', len) != NULL) {
-		len = 0; /* ::1:80 is ambiguous */
-	}
-	if (colon != NULL && (len == 0 || len >= sizeof(address.host)))
-		return err_set(err, EINVAL, "%s, found %s", expected, text);
-	if (colon != NULL && !(len == strlen("localhost") && memcmp(host, "localhost", len) == 0)) {
-		memcpy(address.host, host, len);
-		address.host[len] = '\0';
-	}
-	if (!is_number(address.host) ||
-	    parse_port(colon != NULL ? colon + 1 : text, &address.port) < 0)
-		return err_set(err, EINVAL, "%s, found %s", expected, text);
-	*ret = address;
-	return 0;
-}
-
-union any_address {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
-
-static socklen_t fill_address(const struct http_address *address, union any_address *ret)
-{
-	*ret = (union any_address){ 0 };
-	if (inet_pton(AF_INET, address->host, &ret->v4.sin_addr) == 1) {
-		ret->v4.sin_family = AF_INET;
-		ret->v4.sin_port = htons(address->port);
-		return sizeof(ret->v4);
-	}
-	(void)inet_pton(AF_INET6, address->host, &ret->v6.sin6_addr);
-	ret->v6.sin6_family = AF_INET6;
-	ret->v6.sin6_port = htons(address->port);
-	return sizeof(ret->v6);
-}
-
-static void describe(int fd, char *ret, size_t size)
-{
-	union any_address address = { 0 };
-	socklen_t len = sizeof(address);
-	char host[INET6_ADDRSTRLEN] = "";
-
-	(void)getsockname(fd, &address.any, &len);
-	if (address.any.sa_family == AF_INET6) {
-		(void)inet_ntop(AF_INET6, &address.v6.sin6_addr, host, sizeof(host));
-		(void)snprintf(ret, size, "[%s]:%u", host, ntohs(address.v6.sin6_port));
-		return;
-	}
-	(void)inet_ntop(AF_INET, &address.v4.sin_addr, host, sizeof(host));
-	(void)snprintf(ret, size, "%s:%u", host, ntohs(address.v4.sin_port));
-}
-
-static int listen_at(const struct http_address *address, struct err *err)
-{
-	union any_address where;
-	socklen_t len = fill_address(address, &where);
-	int fd = socket(where.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int on = 1, error;
-
-	if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
-	    bind(fd, &where.any, len) == 0 && listen(fd, BACKLOG) == 0)
-		return fd;
-	error = errno;
-	if (fd >= 0)
-		(void)close(fd);
-	return err_set(err, error, "%s port %u: %s", address->host, address->port, strerror(error));
-}
 
 /* --- connections --- */
 
@@ -326,16 +166,16 @@ static int start(struct http *http, int fd)
 	return http->daemon != NULL ? 0 : -ENOMEM;
 }
 
-int http_open(const struct http_address *address, const struct http_source *source,
-	      struct http **ret, struct err *err)
+int http_open(const struct netaddress *address, const struct http_source *source, struct http **ret,
+	      struct err *err)
 {
 	struct mhd mhd;
 	struct http *http;
-	int fd, error = mhd_open(&mhd, err);
+	int fd, error = mhd_open("serving metrics", &mhd, err);
 
 	if (error < 0)
 		return error;
-	fd = listen_at(address, err);
+	fd = netaddress_listen(address, err);
 	if (fd < 0)
 		return fd;
 	http = calloc(1, sizeof(*http));
@@ -345,7 +185,7 @@ int http_open(const struct http_address *address, const struct http_source *sour
 		for (size_t i = 0; i < HTTP_CONNECTION_MAX; i++)
 			http->connections[i].fd = -1;
 		(void)pthread_mutex_init(&http->lock, NULL);
-		describe(fd, http->address, sizeof(http->address));
+		netaddress_describe(fd, http->address, sizeof(http->address));
 	}
 	if (http == NULL || start(http, fd) < 0) {
 		(void)close(fd);

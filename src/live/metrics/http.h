@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "serve/http/netaddress.h"
 
 #define HTTP_CONNECTION_MAX 32u
 #define HTTP_AGE_MAX_NS (15 * NSEC_PER_SEC)
@@ -27,20 +28,11 @@ struct http_source {
 	const char *path; /* "/metrics" */
 };
 
-/* ADDR:PORT, [ADDR]:PORT, or PORT alone, which means 127.0.0.1. */
-struct http_address {
-	char host[64]; /* a number, without brackets */
-	uint16_t port; /* 0: any that is free */
-};
-
-/* Returns 0, or -EINVAL with a line in err. "localhost" is the only name that is resolved. */
-_must_check_ int http_parse_address(const char *text, struct http_address *ret, struct err *err);
-
 /*
  * Binds and serves. Returns 0 or -errno with a line in err; -ENOPKG: libmicrohttpd, which is
  * loaded here first, is not installed.
  */
-_must_check_ int http_open(const struct http_address *address, const struct http_source *source,
+_must_check_ int http_open(const struct netaddress *address, const struct http_source *source,
 			   struct http **ret, struct err *err);
 
 /* Ends the thread; connections are cut. */

@@ -39,7 +39,7 @@ static int render(void *arg, const char *accept, struct str *ret, const char **r
 
 static struct http *serve(size_t *bytes)
 {
-	struct http_address address = { .host = "127.0.0.1" };
+	struct netaddress address = { .host = "127.0.0.1" };
 	struct http_source source = { .render = render, .arg = bytes, .path = "/metrics" };
 	struct http *http = NULL;
 	struct err err = { "" };
@@ -217,16 +217,16 @@ static void addresses_are_checked(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-		struct http_address address;
+		struct netaddress address;
 
-		assert_int_equal(http_parse_address(good[i].text, &address, &err), 0);
+		assert_int_equal(netaddress_parse(good[i].text, &address, &err), 0);
 		assert_string_equal(address.host, good[i].host);
 		assert_int_equal(address.port, good[i].port);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct http_address address = { .host = "untouched" };
+		struct netaddress address = { .host = "untouched" };
 
-		if (http_parse_address(bad[i], &address, &err) != -EINVAL)
+		if (netaddress_parse(bad[i], &address, &err) != -EINVAL)
 			fail_msg("%s is taken", bad[i]);
 		assert_string_equal(address.host, "untouched");
 	}
@@ -237,11 +237,11 @@ static void a_port_in_use_is_reported(void **state)
 	size_t bytes = 0;
 	struct http *http = serve(&bytes), *second = NULL;
 	struct http_source source = { .render = render, .arg = &bytes, .path = "/metrics" };
-	struct http_address address;
+	struct netaddress address;
 	struct err err;
 
 	(void)state;
-	assert_int_equal(http_parse_address(http_borrow_address(http), &address, &err), 0);
+	assert_int_equal(netaddress_parse(http_borrow_address(http), &address, &err), 0);
 	assert_int_equal(http_open(&address, &source, &second, &err), -EADDRINUSE);
 	assert_non_null(strstr(err.text, "127.0.0.1 port"));
 	assert_null(second);
@@ -252,7 +252,7 @@ static void a_port_in_use_is_reported(void **state)
 static int open_without_files(void)
 {
 	const struct rlimit none = { 0 };
-	struct http_address address = { .host = "127.0.0.1" };
+	struct netaddress address = { .host = "127.0.0.1" };
 	struct http_source source = { .render = render, .path = "/metrics" };
 	struct http *http = NULL;
 	struct err err = { "" };

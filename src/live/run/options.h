@@ -52,7 +52,7 @@ struct run_options {
 	int64_t audit_every_ns;			       /* --audit-every; 0: without a pause */
 	bool no_checkup;			       /* --no-checkup */
 	bool no_stall_window;			       /* --no-stall-window */
-	struct http_address metrics;		       /* --metrics: where; host "": nowhere */
+	struct netaddress metrics;		       /* --metrics: where; host "": nowhere */
 	bool metrics_xpu;			       /* --metrics-compat xpu_timer */
 	const char *gpu_samples; /* --gpu-samples: "own", a folder; "none", NULL: no PM sampling */
 	bool gpu_calls;		 /* --gpu-calls: count and time calls of a GPU's libraries */

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/http/server.h"
+
+#include "base/clock.h"
+#include "serve/http/peer.h"
+#include "serve/http/server_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define IDLE_SECONDS 60u
+#define STACK_BYTES ((size_t)1 << 20)
+#define BODY_BYTES_MAX 65536u /* of a request; there is nothing to send yet */
+
+/* --- connections --- */
+
+/* The library opens and closes connections on its thread; it closes the socket after this. */
+static void note_connection(void *arg, struct MHD_Connection *connection, void **context,
+			    enum MHD_ConnectionNotificationCode code)
+{
+	struct server *server = arg;
+	const union MHD_ConnectionInfo *info;
+	struct connection *place = *context;
+
+	(void)pthread_mutex_lock(&server->lock);
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED && place != NULL)
+		place->fd = -1;
+	info = code == MHD_CONNECTION_NOTIFY_STARTED
+		       ? server->mhd.get_connection_info(connection,
+							 MHD_CONNECTION_INFO_CONNECTION_FD)
+		       : NULL;
+	for (size_t i = 0; info != NULL && i < SERVER_CONNECTION_MAX; i++) {
+		if (server->connections[i].fd >= 0)
+			continue;
+		*context = &server->connections[i];
+		server->connections[i] =
+			(struct connection){ .fd = info->connect_fd, .since_ns = clock_mono_ns() };
+		break;
+	}
+	(void)pthread_mutex_unlock(&server->lock);
+}
+
+static struct connection *place_of(const struct server *server, struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		server->mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info != NULL ? info->socket_context : NULL;
+}
+
+static void note_completed(void *arg, struct MHD_Connection *connection, void **context _unused_,
+			   enum MHD_RequestTerminationCode code _unused_)
+{
+	struct server *server = arg;
+	struct connection *place = place_of(server, connection);
+
+	if (place == NULL)
+		return;
+	(void)pthread_mutex_lock(&server->lock);
+	place->since_ns = clock_mono_ns();
+	place->stream = false;
+	(void)pthread_mutex_unlock(&server->lock);
+}
+
+void server_tick(struct server *server, int64_t now_ns)
+{
+	size_t open_cnt = 0;
+	int64_t age_max_ns;
+
+	(void)pthread_mutex_lock(&server->lock);
+	for (size_t i = 0; i < SERVER_CONNECTION_MAX; i++)
+		open_cnt += server->connections[i].fd >= 0;
+	age_max_ns = open_cnt > SERVER_CONNECTION_MAX / 4 * 3 ? SERVER_CROWDED_AGE_MAX_NS
+							      : SERVER_AGE_MAX_NS;
+	for (size_t i = 0; i < SERVER_CONNECTION_MAX; i++) {
+		struct connection *place = &server->connections[i];
+
+		if (place->fd < 0 || place->cut || place->stream ||
+		    now_ns - place->since_ns < age_max_ns)
+			continue;
+		place->cut = true;
+		(void)shutdown(place->fd, SHUT_RDWR);
+	}
+	(void)pthread_mutex_unlock(&server->lock);
+}
+
+/* --- who asks --- */
+
+/* The user's own processes, and root's, which could do anything anyhow. */
+static enum role role_of_user(struct connection *place)
+{
+	uid_t user;
+
+	if (!place->known && peer_user(place->fd, &user) == 0)
+		place->role = user == geteuid() || user == 0 ? ROLE_OPERATOR : ROLE_NONE;
+	place->known = true;
+	return place->role;
+}
+
+/* Returns 0, or the status of a refusal with its line. */
+static unsigned check_role(const struct server *server, struct connection *place,
+			   const struct request *request, const char **ret_why)
+{
+	bool by_user = server->options.tokens == NULL || server->options.address.path[0] != '\0';
+	char token[REQUEST_TOKEN_MAX];
+	enum role role = ROLE_NONE;
+
+	if (by_user && role_of_user(place) == ROLE_NONE) {
+		*ret_why = "only processes of the server's own user may ask: start it with "
+			   "--token-file for others";
+		return MHD_HTTP_FORBIDDEN;
+	}
+	if (by_user)
+		return 0;
+	if (request_token(request->headers[HEADER_AUTHORIZATION], token))
+		role = tokens_role(server->options.tokens, token);
+	explicit_bzero(token, sizeof(token));
+	*ret_why =
+		"a token of the server's --token-file is needed: Authorization: Bearer TOKEN, or "
+		"any user name with the token as password";
+	return role == ROLE_NONE ? MHD_HTTP_UNAUTHORIZED : 0;
+}
+
+static unsigned check(const struct server *server, struct connection *place,
+		      const struct request *request, const char *method, const char **ret_why)
+{
+	const struct request_names names = { server->own_name, server->options.name };
+
+	if (place == NULL) {
+		*ret_why = "too many connections: try again";
+		return MHD_HTTP_SERVICE_UNAVAILABLE;
+	}
+	if (!request_host_is_ours(request->headers[HEADER_HOST], &names)) {
+		*ret_why = "the Host header names another server: use the address that the server "
+			   "printed, or start it with --host NAME";
+		return MHD_HTTP_MISDIRECTED_REQUEST;
+	}
+	if (!request_origin_is_ours(request->headers[HEADER_ORIGIN], &names)) {
+		*ret_why = "pages of another site may not ask: see the Origin header";
+		return MHD_HTTP_FORBIDDEN;
+	}
+	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+		*ret_why = "there is nothing to write here: use GET or HEAD";
+		return MHD_HTTP_METHOD_NOT_ALLOWED;
+	}
+	return check_role(server, place, request, ret_why);
+}
+
+/* --- requests --- */
+
+static enum MHD_Result take_argument(void *arg, enum MHD_ValueKind kind _unused_, const char *name,
+				     const char *value)
+{
+	struct request *request = arg;
+
+	if (request->query_cnt < REQUEST_QUERY_MAX)
+		request->query[request->query_cnt++] =
+			(struct request_value){ name, value != NULL ? value : "" };
+	return MHD_YES;
+}
+
+/* Marks the connection of a stream; false: there are enough. */
+static bool begin_stream(struct server *server, struct connection *place)
+{
+	bool room;
+
+	(void)pthread_mutex_lock(&server->lock);
+	room = server->stream_cnt < SERVER_STREAM_MAX && !server->closing;
+	place->stream = room;
+	(void)pthread_mutex_unlock(&server->lock);
+	return room;
+}
+
+static enum MHD_Result reply(struct server *server, struct MHD_Connection *connection,
+			     const struct request *request, const char *method)
+{
+	struct connection *place = place_of(server, connection);
+	const struct server_options *options = &server->options;
+	struct answer answer = { 0 };
+	const char *why = "";
+	unsigned refused = check(server, place, request, method, &why);
+
+	if (refused != 0)
+		options->refuse(options->arg, request, refused, why, &answer);
+	else
+		options->answer(options->arg, request, &answer);
+	if (answer.follow != NULL && strcmp(method, "HEAD") != 0) {
+		if (begin_stream(server, place))
+			return server_send_stream(server, connection, &answer);
+		str_done(&answer.body);
+		answer = (struct answer){ 0 };
+		options->refuse(options->arg, request, MHD_HTTP_SERVICE_UNAVAILABLE,
+				"too many event streams are open: close a page", &answer);
+	}
+	return server_send(server, connection, request, &answer);
+}
+
+static enum MHD_Result take_request(void *arg, struct MHD_Connection *connection, const char *url,
+				    const char *method, const char *version _unused_,
+				    const char *upload _unused_, size_t *upload_size,
+				    void **context)
+{
+	struct request request = { .path = url };
+	struct server *server = arg;
+
+	if (*context == NULL) { /* the headers are complete, a body may follow */
+		*context = calloc(1, sizeof(size_t));
+		return *context != NULL ? MHD_YES : MHD_NO;
+	}
+	if (*upload_size > 0) {
+		*(size_t *)*context += *upload_size;
+		*upload_size = 0;
+		return *(size_t *)*context <= BODY_BYTES_MAX ? MHD_YES : MHD_NO;
+	}
+	for (size_t i = 0; i < HEADER_CNT; i++)
+		request.headers[i] = server->mhd.lookup_connection_value(
+			connection, MHD_HEADER_KIND, request_header_names[i]);
+	(void)server->mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, take_argument,
+						&request);
+	return reply(server, connection, &request, method);
+}
+
+static void end_request(void *arg, struct MHD_Connection *connection, void **context,
+			enum MHD_RequestTerminationCode code)
+{
+	free(*context);
+	*context = NULL;
+	note_completed(arg, connection, context, code);
+}
+
+/* --- life --- */
+
+static int start(struct server *server, int fd)
+{
+	server->daemon = server->mhd.start_daemon(
+		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
+		NULL, take_request, server, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, SERVER_CONNECTION_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+		IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_REQUEST_BYTES,
+		MHD_OPTION_THREAD_STACK_SIZE, STACK_BYTES, MHD_OPTION_NOTIFY_CONNECTION,
+		note_connection, server, MHD_OPTION_NOTIFY_COMPLETED, end_request, server,
+		MHD_OPTION_END);
+	return server->daemon != NULL ? 0 : -ENOMEM;
+}
+
+static int check_open(const struct server_options *options, struct err *err)
+{
+	if (options->tokens != NULL || netaddress_is_local(&options->address))
+		return 0;
+	return err_set(
+		err, EPERM,
+		"%s is open to other machines: add --token-file FILE, or listen on 127.0.0.1 "
+		"and come in by `ssh -L`",
+		options->address.host);
+}
+
+static struct server *new_server(const struct server_options *options, const struct mhd *mhd,
+				 int fd)
+{
+	struct server *server = calloc(1, sizeof(*server));
+
+	if (server == NULL)
+		return NULL;
+	server->mhd = *mhd;
+	server->options = *options;
+	for (size_t i = 0; i < SERVER_CONNECTION_MAX; i++)
+		server->connections[i].fd = -1;
+	(void)pthread_mutex_init(&server->lock, NULL);
+	if (gethostname(server->own_name, sizeof(server->own_name) - 1) < 0)
+		server->own_name[0] = '\0';
+	netaddress_describe(fd, server->address, sizeof(server->address));
+	return server;
+}
+
+int server_open(const struct server_options *options, struct server **ret, struct err *err)
+{
+	struct server *server;
+	struct mhd mhd;
+	int fd, error = check_open(options, err);
+
+	if (error == 0)
+		error = mhd_open("the server", &mhd, err);
+	if (error < 0)
+		return error;
+	fd = netaddress_listen(&options->address, err);
+	if (fd < 0)
+		return fd;
+	server = new_server(options, &mhd, fd);
+	if (server == NULL || start(server, fd) < 0) {
+		(void)close(fd);
+		(void)server_close(server);
+		return err_set(err, ENOMEM, "the HTTP server can't be started");
+	}
+	*ret = server;
+	return 0;
+}
+
+struct server *server_close(struct server *server)
+{
+	if (server == NULL)
+		return NULL;
+	if (server->daemon != NULL) {
+		server_end_streams(server);
+		server->mhd.stop_daemon(server->daemon); /* closes the socket it listens on, too */
+		if (server->options.address.path[0] != '\0')
+			(void)unlink(server->options.address.path);
+	}
+	(void)pthread_mutex_destroy(&server->lock);
+	free(server);
+	return NULL;
+}
+
+const char *server_borrow_address(const struct server *server)
+{
+	return server->address;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/pages/pageparts.h"
+
+#include "model/verdict.h"
+#include "report/html/markup.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define EVIDENCE_MAX 12u
+#define FINDINGS_MAX 50u
+
+void pageparts_open(struct str *out, const char *title)
+{
+	str_append(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+			"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+			"<link rel=\"icon\" href=\"/favicon.ico\">\n"
+			"<link rel=\"stylesheet\" href=\"/style.css\">\n"
+			"<script src=\"/page.js\" defer></script>\n<title>");
+	markup_text_short(out, title, 120);
+	str_append(out, " - PerfTracker</title></head>\n<body><a class=\"skip\" href=\"#main\">"
+			"Skip to the content</a>\n<header class=\"top\"><nav aria-label=\"Pages\">"
+			"<a class=\"brand\" href=\"/\">PerfTracker</a> <a href=\"/\">Jobs</a> "
+			"<a href=\"/hosts\">Hosts</a> <a href=\"/api/v1/openapi.json\">API</a>"
+			"</nav></header>\n<main id=\"main\" tabindex=\"-1\">\n");
+}
+
+void pageparts_close(struct str *out)
+{
+	str_append(
+		out,
+		"</main>\n<footer><p id=\"live\" role=\"status\"></p></footer>\n</body></html>\n");
+}
+
+void pageparts_card(struct str *out, const char *tone, const char *word, const char *sentence)
+{
+	str_printf(out, "<div class=\"verdict %s\"><p class=\"word\">", tone);
+	markup_text_short(out, word, 60);
+	str_append(out, "</p><h1>");
+	markup_text_short(out, sentence, 600);
+	str_append(out, "</h1></div>\n");
+}
+
+void pageparts_failure(struct str *out, const char *why)
+{
+	pageparts_open(out, "Not here");
+	pageparts_card(out, "inconclusive", "Not here", why);
+	str_append(out, "<p class=\"note\"><a href=\"/\">All jobs and reports</a></p>\n");
+	pageparts_close(out);
+}
+
+static int verdict_of(const char *name)
+{
+	for (int i = 0; name != NULL && i < VERDICT_CNT; i++) {
+		if (strcmp(verdict_name((enum verdict)i), name) == 0)
+			return i;
+	}
+	return -1;
+}
+
+const char *pageparts_tone(const char *verdict)
+{
+	static const struct {
+		const char *begin, *tone;
+	} states[] = { { "failed", "failed" },	  { "ended by signal", "failed" },
+		       { "blocked", "stuck" },	  { "lost", "incomplete" },
+		       { "watching", "healthy" }, { "ended", "ended" } };
+	int known = verdict_of(verdict);
+
+	if (known >= 0)
+		return verdict_name((enum verdict)known);
+	for (size_t i = 0; verdict != NULL && i < ARRAY_SIZE(states); i++) {
+		if (strncmp(verdict, states[i].begin, strlen(states[i].begin)) == 0)
+			return states[i].tone;
+	}
+	return "open";
+}
+
+const char *pageparts_words(const char *verdict)
+{
+	int known = verdict_of(verdict);
+
+	return known >= 0	 ? verdict_words((enum verdict)known)
+	       : verdict != NULL ? verdict
+				 : "unknown";
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "";
+}
+
+/* "1.0 s of 2.0 s per iteration (24 %), estimate"; nothing when unknown. */
+static void put_gain(struct str *out, const json_t *finding)
+{
+	double ms = json_number_value(json_object_get(finding, "gain_ms_per_iteration"));
+	double pct = json_number_value(json_object_get(finding, "gain_pct"));
+
+	if (!(ms > 0.0))
+		return;
+	str_append(out, "<div class=\"gain\"><dt>Gain of a repair</dt><dd>");
+	str_printf(out, ms < 10.0 ? "%.1f ms" : "%.0f ms", ms);
+	str_append(out, " per iteration");
+	if (pct > 0.0)
+		str_printf(out, "<small>%.1f %% of it</small>", pct);
+	str_append(out, "</dd></div>\n");
+}
+
+static void put_advice(struct str *out, const json_t *finding)
+{
+	const char *advice = text_of(finding, "advice");
+
+	if (advice[0] == '\0')
+		return;
+	str_append(out, "<p class=\"advice\"><b>What to do</b>");
+	markup_text_short(out, advice, 1500);
+	str_append(out, "</p>\n");
+}
+
+static void put_sentence(struct str *out, const json_t *report, const json_t *first)
+{
+	size_t cnt = json_array_size(json_object_get(report, "findings"));
+	const char *reason = text_of(report, "reason");
+
+	markup_text_short(out,
+			  first != NULL	      ? text_of(first, "title")
+			  : reason[0] != '\0' ? reason
+					      : "nothing slow was found",
+			  600);
+	if (cnt > 1)
+		str_printf(out, "; %zu more finding%s below", cnt - 1, plural((double)cnt - 1));
+}
+
+void pageparts_answer(struct str *out, const json_t *report, const char *name, const char *link)
+{
+	const json_t *first = json_array_get(json_object_get(report, "findings"), 0);
+	const char *verdict = text_of(report, "verdict");
+
+	str_printf(out, "<div class=\"verdict %s\"><p class=\"word\">", pageparts_tone(verdict));
+	markup_text_short(out, pageparts_words(verdict), 60);
+	str_append(out, " <bdi class=\"about-job\">");
+	markup_text_short(out, name, 160);
+	str_append(out, "</bdi></p><h1>");
+	put_sentence(out, report, first);
+	str_append(out, "</h1>\n");
+	if (first != NULL) {
+		str_append(out, "<dl class=\"stats\">\n");
+		put_gain(out, first);
+		pageparts_fact(out, "Ranks", text_of(first, "ranks"));
+		pageparts_fact(out, "Hosts", text_of(first, "hosts"));
+		pageparts_fact(out, "Confidence", text_of(first, "confidence"));
+		str_append(out, "</dl>\n");
+		put_advice(out, first);
+	}
+	if (link != NULL) {
+		str_append(out, "<p class=\"more\"><a href=\"");
+		markup_text(out, link);
+		str_append(out, "\">The whole report, with pictures</a></p>\n");
+	}
+	str_append(out, "</div>\n");
+}
+
+void pageparts_fact(struct str *out, const char *name, const char *value)
+{
+	if (value == NULL || value[0] == '\0')
+		return;
+	str_printf(out, "<div><dt>%s</dt><dd>", name);
+	markup_text_short(out, value, 300);
+	str_append(out, "</dd></div>\n");
+}
+
+static void put_evidence(struct str *out, const json_t *evidence)
+{
+	size_t cnt = json_array_size(evidence);
+
+	if (cnt == 0)
+		return;
+	str_append(out, "<ul class=\"evidence\">\n");
+	for (size_t i = 0; i < MIN(cnt, (size_t)EVIDENCE_MAX); i++) {
+		const char *line = json_string_value(json_array_get(evidence, i));
+
+		str_append(out, "<li>");
+		markup_text_short(out, line != NULL ? line : "", 600);
+		str_append(out, "</li>\n");
+	}
+	if (cnt > EVIDENCE_MAX)
+		str_printf(out, "<li>%zu more in the report</li>\n", cnt - EVIDENCE_MAX);
+	str_append(out, "</ul>\n");
+}
+
+static void put_finding(struct str *out, const json_t *finding)
+{
+	str_append(out, "<section class=\"finding\"><h3>");
+	markup_text_short(out, text_of(finding, "title"), 400);
+	str_append(out, "</h3>\n<p class=\"tags\"><span>");
+	markup_text_short(out, text_of(finding, "id"), 20);
+	str_append(out, "</span><span>");
+	markup_text_short(out, text_of(finding, "cause"), 60);
+	str_append(out, "</span></p>\n<dl class=\"stats\">\n");
+	put_gain(out, finding);
+	pageparts_fact(out, "Ranks", text_of(finding, "ranks"));
+	pageparts_fact(out, "Hosts", text_of(finding, "hosts"));
+	pageparts_fact(out, "Function", text_of(json_object_get(finding, "function"), "name"));
+	pageparts_fact(out, "Confidence", text_of(finding, "confidence"));
+	str_append(out, "</dl>\n");
+	put_evidence(out, json_object_get(finding, "evidence"));
+	put_advice(out, finding);
+	str_append(out, "</section>\n");
+}
+
+void pageparts_findings(struct str *out, const json_t *report)
+{
+	const json_t *findings = json_object_get(report, "findings");
+	size_t cnt = json_array_size(findings);
+
+	if (cnt == 0)
+		return;
+	str_append(out, "<h2>Findings</h2>\n");
+	for (size_t i = 0; i < MIN(cnt, (size_t)FINDINGS_MAX); i++)
+		put_finding(out, json_array_get(findings, i));
+	if (cnt > FINDINGS_MAX)
+		str_printf(out, "<p class=\"note\">%zu more in the report</p>\n",
+			   cnt - FINDINGS_MAX);
+}
+
+void pageparts_url(struct str *out, const char *text)
+{
+	for (const char *p = text; *p != '\0'; p++) {
+		if (isalnum((unsigned char)*p) || strchr("-_.~", *p) != NULL)
+			str_append_char(out, *p);
+		else
+			str_printf(out, "%%%02X", (unsigned)(unsigned char)*p);
+	}
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts of the server's pages. Each page is complete as HTML; the script only filters and refreshes.
+ * Pages begin with the answer: the verdict's sentence, what a repair gains, what to do.
+ */
+#pragma once
+
+#include "base/str.h"
+#include "serve/routes.h"
+
+#include <jansson.h>
+
+/* title: from outside. Opens the page up to the inside of <main>. */
+void pageparts_open(struct str *out, const char *title);
+void pageparts_close(struct str *out);
+
+/* A whole page that says what went wrong. */
+void pageparts_failure(struct str *out, const char *why);
+
+/* The class of a verdict or of a job's state in the style sheet, a constant: "abnormal". */
+const char *pageparts_tone(const char *verdict);
+
+/* Words for a verdict: "SLOW, CAUSE NOT FOUND"; the verdict itself where it is not known. */
+const char *pageparts_words(const char *verdict);
+
+/*
+ * The card with the answer of a report (a JSON document): its verdict, sentence, gain and advice.
+ * name: what it is about, from outside; link (NULL: none): to the report.
+ */
+void pageparts_answer(struct str *out, const json_t *report, const char *name, const char *link);
+
+/* The same for a job without a report. */
+void pageparts_card(struct str *out, const char *tone, const char *word, const char *sentence);
+
+/* The findings of a report with evidence and advice. */
+void pageparts_findings(struct str *out, const json_t *report);
+
+/* "<div><dt>name</dt><dd>value</dd></div>"; name: a constant; nothing for an empty value. */
+void pageparts_fact(struct str *out, const char *name, const char *value);
+
+/* Percent-encodes a value of a query, or a part of a path. */
+void pageparts_url(struct str *out, const char *text);

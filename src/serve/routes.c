@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/routes.h"
+
+#include "report/jsonwriter.h"
+#include "serve/pages/pageparts.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char type_json[] = "application/json";
+
+/* clang-format off */
+#define PATH(named, text) { .name = (named), .in_path = true, .about = (text) }
+#define TEXT(named, text) { .name = (named), .about = (text) }
+#define NUMBER(named, most, text) { .name = (named), .number = true, .high = (most), .about = (text) }
+#define LIMIT NUMBER("limit", ROUTES_LIMIT_MAX, "At most so many; 0 or absent: 100.")
+#define JOB PATH("job", "The key of a job or its beginning, or a name for the newest job of that name.")
+
+static const struct route_param jobs_params[] = {
+	TEXT("filter", "A part of name, key, host, owner, command, verdict or state, in any case."),
+	TEXT("state", "The beginning of the state: running, slow, ended, failed, lost, ..."),
+	LIMIT,
+	TEXT("cursor", "next of the answer before."),
+};
+static const struct route_param job_params[] = { JOB };
+static const struct route_param history_params[] = {
+	JOB,
+	NUMBER("tier", 3600, "The pace by 1, 60 or 3600 seconds; 0 or absent: as it fits."),
+};
+static const struct route_param reports_params[] = {
+	TEXT("job", "Reports of this job of the store; absent: those in folders, the newest first."),
+	LIMIT,
+	NUMBER("cursor", 1000000, "next of the answer before."),
+};
+static const struct route_param report_params[] = {
+	PATH("report", "An id that /api/v1/reports lists: KEY-NUMBER, KEY-end, or of a file."),
+};
+static const struct route_param events_params[] = {
+	TEXT("last", "As the header Last-Event-ID: the events after this one come first."),
+};
+#define PARAMS(list) .params = (list), .param_cnt = ARRAY_SIZE(list)
+
+const struct route routes_table[] = {
+	{ "/api/v1/jobs", type_json, api_jobs, "listJobs",
+	  "Jobs of the store, the newest first.", "Jobs",
+	  "GET /api/v1/openapi.json describes filter, state, limit and cursor", PARAMS(jobs_params) },
+	{ "/api/v1/jobs/{job}", type_json, api_job, "getJob", "One job.", "Job",
+	  "GET /api/v1/jobs lists the jobs", PARAMS(job_params) },
+	{ "/api/v1/jobs/{job}/history", type_json, api_history, "getHistory",
+	  "A job with its reports, findings, events and pace.", "History",
+	  "GET /api/v1/jobs lists the jobs", PARAMS(history_params) },
+	{ "/api/v1/reports", type_json, api_reports, "listReports",
+	  "Reports in the folders, or of one job.", "Reports",
+	  "GET /api/v1/jobs lists the jobs", PARAMS(reports_params) },
+	{ "/api/v1/reports/{report}", type_json, api_report, "getReport",
+	  "A report as it was made: report-schema.json is its contract.", "Report",
+	  "GET /api/v1/reports lists the reports", PARAMS(report_params) },
+	{ "/api/v1/hosts", type_json, api_hosts, "listHosts",
+	  "Hosts that findings accused, by the number of jobs.", "Hosts",
+	  "GET /api/v1/openapi.json describes the answer" },
+	{ "/api/v1/events", "text/event-stream", api_events, "followEvents",
+	  "Server-sent events: job, event and report, while jobs run; gap when some are lost.",
+	  NULL, "GET /api/v1/openapi.json describes the answer", PARAMS(events_params) },
+	{ "/api/v1/openapi.json", type_json, api_openapi, "getDescription",
+	  "This description, OpenAPI 3.1.", "Description", "" },
+	{ "/", NULL, page_jobs },
+	{ "/jobs/{job}", NULL, page_job },
+	{ "/reports/{report}", NULL, page_report },
+	{ "/hosts", NULL, page_hosts },
+	{ "/style.css", "text/css; charset=utf-8", file_style },
+	{ "/favicon.ico", "image/svg+xml", file_icon },
+	{ "/page.js", "text/javascript; charset=utf-8", file_script },
+};
+/* clang-format on */
+const size_t routes_cnt = ARRAY_SIZE(routes_table);
+
+/* --- failures --- */
+
+static bool is_api(const struct request *request)
+{
+	return strncmp(request->path, "/api/", 5) == 0;
+}
+
+static void fail_json(unsigned status, const char *why, const char *help, struct answer *ret)
+{
+	struct json_writer w = { 0 };
+	json_t *root = json_object();
+
+	jsonwriter_put(&w, root, "status", json_integer((json_int_t)status));
+	jsonwriter_put_text(&w, root, "error", why);
+	jsonwriter_put_text(&w, root, "help", help);
+	ret->type = type_json;
+	if (jsonwriter_print(&w, root, &ret->body) < 0)
+		ret->body.error = -ENOMEM;
+}
+
+static void fail(const struct request *request, unsigned status, const char *why, const char *help,
+		 struct answer *ret)
+{
+	str_done(&ret->body);
+	*ret = (struct answer){ .status = status };
+	if (is_api(request))
+		fail_json(status, why, help, ret);
+	else
+		pageparts_failure(&ret->body, why);
+}
+
+void routes_refuse(void *arg _unused_, const struct request *request, unsigned status,
+		   const char *why, struct answer *ret)
+{
+	fail(request, status, why, "see `perftracker serve --help`", ret);
+}
+
+static unsigned status_of(int error)
+{
+	if (error == -ENOENT || error == -ENODATA)
+		return MHD_HTTP_NOT_FOUND;
+	return error == -EINVAL || error == -ENOTUNIQ ? MHD_HTTP_BAD_REQUEST
+						      : MHD_HTTP_SERVICE_UNAVAILABLE;
+}
+
+void routes_answer(void *arg, const struct request *request, struct answer *ret)
+{
+	struct err err = { "" };
+	struct call call = { .routes = arg, .request = request, .err = &err };
+
+	for (size_t i = 0; i < routes_cnt; i++) {
+		const struct route *route = &routes_table[i];
+		int error;
+
+		if (!request_path_fits(request->path, route->path, call.part, sizeof(call.part)))
+			continue;
+		ret->type = route->type;
+		error = route->make(&call, ret);
+		if (error < 0)
+			fail(request, status_of(error),
+			     err.text[0] != '\0' ? err.text : strerror(-error), route->help, ret);
+		return;
+	}
+	fail(request, MHD_HTTP_NOT_FOUND, "there is nothing at this path",
+	     "GET /api/v1/openapi.json lists the paths", ret);
+}
+
+/* --- what handlers share --- */
+
+int routes_find_job(struct call *call, char ret[static STORE_KEY_BYTES])
+{
+	struct archive *archive = &call->routes->archive;
+	int error = archive_open_store(archive, call->err);
+
+	if (error < 0)
+		return error;
+	error = store_find_job(archive->store, call->part, ret, call->err);
+	if (error < 0 && error != -ENOENT && error != -ENOTUNIQ)
+		archive_drop_store(archive);
+	return error;
+}
+
+int routes_read_filter(struct call *call, uint64_t preset, struct archive_filter *ret)
+{
+	const char *cursor = request_query(call->request, "cursor");
+	const char *text = request_query(call->request, "filter");
+	const char *state = request_query(call->request, "state");
+	uint64_t limit = preset;
+	int error = request_number(call->request, "limit", ROUTES_LIMIT_MAX, &limit, call->err);
+
+	if (error < 0)
+		return error;
+	*ret = (struct archive_filter){
+		.text = text != NULL && text[0] != '\0' ? text : NULL,
+		.state = state != NULL && state[0] != '\0' ? state : NULL,
+		.after = { .started_ns = INT64_MAX },
+		.limit = limit > 0 ? (size_t)limit : (size_t)preset,
+	};
+	if (cursor != NULL && cursor[0] != '\0' && archive_parse_place(cursor, &ret->after) < 0)
+		return err_set(call->err, EINVAL,
+			       "cursor: expected next of the answer before, found %.80s", cursor);
+	return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a server answers: one table of paths, from which the API's description is made, too
+ * (openapi.h). A handler fills an answer or fails with a line that says what to do; a failure
+ * becomes JSON below /api, else a page.
+ */
+#pragma once
+
+#include "serve/archive.h"
+#include "serve/feed.h"
+#include "serve/http/server.h"
+
+/* The context of all handlers; on the server's thread only. */
+struct routes {
+	struct archive archive;
+	struct feed *feed;
+};
+
+struct call {
+	struct routes *routes;
+	const struct request *request;
+	char part[256]; /* of the path: the {name} in its pattern */
+	struct err *err;
+};
+
+/* Returns 0; -ENOENT, -EINVAL: the client's fault; else ours; with a line in err. */
+typedef int (*route_fn)(struct call *call, struct answer *ret);
+
+struct route_param {
+	const char *name;
+	bool in_path;
+	bool number;
+	uint64_t high; /* of a number */
+	const char *about;
+};
+
+struct route {
+	const char *path;
+	const char *type; /* a constant; NULL: a page */
+	route_fn make;
+	const char *id, *about; /* of the API; NULL: a page or a file of it */
+	const char *schema;	/* of the answer: a name in openapi.c */
+	const char *help;	/* after a wrong request: what to do */
+	const struct route_param *params;
+	size_t param_cnt;
+};
+
+extern const struct route routes_table[];
+extern const size_t routes_cnt;
+
+/* For struct server_options; arg is a struct routes. */
+void routes_answer(void *arg, const struct request *request, struct answer *ret);
+void routes_refuse(void *arg, const struct request *request, unsigned status, const char *why,
+		   struct answer *ret);
+
+/* The job that the path names, by key, its beginning, or name. */
+_must_check_ int routes_find_job(struct call *call, char ret[static STORE_KEY_BYTES]);
+
+/* The filter in a query: filter, state, limit, cursor. Returns 0 or -EINVAL with a line in err. */
+_must_check_ int routes_read_filter(struct call *call, uint64_t preset, struct archive_filter *ret);
+
+#define ROUTES_LIMIT_MAX 1000u
+
+/* The handlers: of the API ... */
+int api_jobs(struct call *call, struct answer *ret);
+int api_job(struct call *call, struct answer *ret);
+int api_history(struct call *call, struct answer *ret);
+int api_reports(struct call *call, struct answer *ret);
+int api_report(struct call *call, struct answer *ret);
+int api_hosts(struct call *call, struct answer *ret);
+int api_events(struct call *call, struct answer *ret);
+int api_openapi(struct call *call, struct answer *ret);
+/* ... of pages ... */
+int page_jobs(struct call *call, struct answer *ret);
+int page_job(struct call *call, struct answer *ret);
+int page_report(struct call *call, struct answer *ret);
+int page_hosts(struct call *call, struct answer *ret);
+/* ... and of files. */
+int file_style(struct call *call, struct answer *ret);
+int file_icon(struct call *call, struct answer *ret);
+int file_script(struct call *call, struct answer *ret);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists over many jobs: pages of jobs, jobs with news, hosts that findings accused. */
+#include "store/schema.h"
+#include "store/store_parts.h"
+
+#include <errno.h>
+
+int store_list_jobs_after(struct store *store, const struct store_job_place *after, size_t cnt,
+			  store_job_fn fn, void *arg, struct err *err)
+{
+	struct store_reader reader = { .fn.job = fn, .arg = arg };
+
+	return store_query(store, &reader, store_on_job,
+			   STORE_SELECT_JOBS
+			   "WHERE started_ns < $1 OR (started_ns = $2 AND job > $3)"
+			   " ORDER BY started_ns DESC, job LIMIT $4",
+			   err, cell_integer(after->started_ns), cell_integer(after->started_ns),
+			   cell_text(after->key), cell_integer((int64_t)cnt));
+}
+
+int store_list_jobs_seen(struct store *store, int64_t since_ns, store_job_fn fn, void *arg,
+			 struct err *err)
+{
+	struct store_reader reader = { .fn.job = fn, .arg = arg };
+
+	return store_query(store, &reader, store_on_job, STORE_SELECT_JOBS "WHERE seen_ns >= $1",
+			   err, cell_integer(since_ns));
+}
+
+int store_list_events_from(struct store *store, const char *key, uint64_t place, store_event_fn fn,
+			   void *arg, struct err *err)
+{
+	struct store_reader reader = { .fn.event = fn, .arg = arg };
+
+	return store_query(store, &reader, store_on_event,
+			   "SELECT place, at_ns, kind, text FROM event"
+			   " WHERE job = $1 AND place >= $2 ORDER BY place",
+			   err, cell_text(key), cell_integer((int64_t)place));
+}
+
+static int on_accusation(void *arg, const struct cell *cells, size_t cnt)
+{
+	struct store_reader *reader = arg;
+	struct store_accusation accusation;
+
+	if (cnt != 9)
+		return -EBADMSG;
+	accusation = (struct store_accusation){
+		.hosts = cell_borrow(&cells[0]),
+		.job = cell_borrow(&cells[1]),
+		.name = cell_borrow(&cells[2]),
+		.cause = cell_borrow(&cells[3]),
+		.title = cell_borrow(&cells[4]),
+		.confidence = cell_borrow(&cells[5]),
+		.number = (uint64_t)cells[6].integer,
+		.made_ns = cells[7].integer,
+		.gain_ms = cells[8].real,
+	};
+	return reader->fn.accusation(reader->arg, &accusation);
+}
+
+int store_list_accusations(struct store *store, store_accusation_fn fn, void *arg, struct err *err)
+{
+	struct store_reader reader = { .fn.accusation = fn, .arg = arg };
+	int64_t version = 0;
+	int ret = schema_version(store->database, &version, err);
+
+	if (ret < 0 || version < 2)
+		return ret;
+	return database_run(store->database,
+			    &(struct statement){
+				    .sql = "SELECT finding.hosts, job.job, job.name, finding.cause,"
+					   " finding.title, finding.confidence, report.number,"
+					   " report.made_ns, finding.gain_ms FROM finding"
+					   " JOIN report ON report.job = finding.job"
+					   " AND report.number = finding.number"
+					   " JOIN job ON job.job = finding.job"
+					   " WHERE finding.hosts <> ''"
+					   " ORDER BY report.made_ns, job.job, report.number,"
+					   " finding.place",
+				    .on_row = on_accusation,
+				    .arg = &reader },
+			    err);
+}

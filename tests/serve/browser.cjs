@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A real Chromium on pages of the server: browser.cjs URL PATH... prints one JSON object. The folder
+// of node_modules is PERFTRACKER_PLAYWRIGHT.
+"use strict";
+const fs = require("node:fs");
+const path = require("node:path");
+const modules = process.env.PERFTRACKER_PLAYWRIGHT;
+const { chromium } = require(path.join(modules, "playwright-core"));
+const axePath = path.join(modules, "axe-core", "axe.min.js");
+const axe = fs.existsSync(axePath) ? fs.readFileSync(axePath, "utf8") : "";
+const [base, ...paths] = process.argv.slice(2);
+const looks = [
+  { name: "light", colorScheme: "light", viewport: { width: 1200, height: 900 } },
+  { name: "dark", colorScheme: "dark", viewport: { width: 1200, height: 900 } },
+  { name: "phone", colorScheme: "light", viewport: { width: 390, height: 844 } },
+];
+const found = { wrong: [], axe: [], read: {} };
+
+async function open(browser, options) {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  page.setDefaultTimeout(120000);
+  page.on("console", (m) => ["error", "warning"].includes(m.type()) && found.wrong.push(m.text()));
+  page.on("pageerror", (e) => found.wrong.push(String(e)));
+  page.on("dialog", (d) => (found.wrong.push("a dialog"), d.dismiss()));
+  page.on("request", (r) => {
+    if (!r.url().startsWith(base) && !r.url().startsWith("data:")) found.wrong.push(r.url());
+  });
+  return page;
+}
+
+async function looksRight(browser, look) {
+  const page = await open(browser, look);
+  const free = await open(browser, { ...look, bypassCSP: true }); // the checker may run there
+  for (const one of paths) {
+    await page.goto(base + one);
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    if (over > 0) found.wrong.push(`${look.name} ${one}: ${over} px too wide`);
+    if (process.env.PERFTRACKER_SHOTS)
+      await page.screenshot({ path: `${process.env.PERFTRACKER_SHOTS}/${look.name}${one.replace(/\W+/g, "_")}.png`, fullPage: true });
+    if (!axe) continue;
+    await free.goto(base + one);
+    await free.evaluate(axe);
+    const result = await free.evaluate(() => axe.run());
+    for (const v of result.violations) found.axe.push(`${look.name} ${one}: ${v.id}`);
+  }
+}
+
+async function worksByKeyboard(browser) {
+  const page = await open(browser, looks[0]);
+  await page.goto(base + "/");
+  await page.keyboard.press("Tab");
+  found.read.first = await page.evaluate(() => document.activeElement.className);
+  await page.keyboard.press("/");
+  found.read.slash = await page.evaluate(() => document.activeElement.id);
+  await page.keyboard.type("resnet");
+  await page.waitForFunction(() => document.querySelectorAll(".jobs tbody tr").length === 1);
+  found.read.address = new URL(page.url()).search;
+  found.read.typed = await page.evaluate(() => document.activeElement.value);
+  await page.keyboard.press("Enter");
+  await page.waitForLoadState();
+  await page.locator(".jobs tbody a").first().focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/jobs\//);
+  found.read.job = await page.title();
+}
+
+async function followsNews(browser) {
+  const page = await open(browser, looks[0]);
+  await page.goto(base + "/");
+  console.log("ready");
+  await page.waitForFunction(() => document.querySelector("main").innerText.includes("arrived"));
+}
+
+async function worksWithoutScript(browser) {
+  const page = await open(browser, { ...looks[0], javaScriptEnabled: false });
+  await page.goto(base + paths[1]);
+  found.read.plain = await page.locator("h1").innerText();
+}
+
+(async () => {
+  const browser = await chromium.launch({
+    executablePath: process.env.PERFTRACKER_CHROMIUM || "/usr/bin/chromium",
+    args: ["--no-sandbox"],
+  });
+  for (const look of looks) await looksRight(browser, look);
+  await worksByKeyboard(browser);
+  await worksWithoutScript(browser);
+  await followsNews(browser);
+  await browser.close();
+  console.log(JSON.stringify(found));
+})().catch((error) => {
+  console.log(JSON.stringify({ ...found, failed: String(error) }));
+  process.exit(1);
+});

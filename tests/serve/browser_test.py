@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages in a real Chromium: looks, keyboard, no foreign request, a policy that holds, news.
+
+Needs node, chromium, and in PERFTRACKER_PLAYWRIGHT a folder node_modules with playwright-core, and
+axe-core for accessibility; skipped without. PERFTRACKER_SHOTS names a folder for screenshots.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import threading
+import unittest
+
+from served import GOLDEN, HOSTILE, LIMIT_S, SECOND, ServeTest, now_ns
+
+MODULES = os.environ.get("PERFTRACKER_PLAYWRIGHT", "")
+CHROMIUM = os.environ.get("PERFTRACKER_CHROMIUM", "/usr/bin/chromium")
+HERE = pathlib.Path(__file__).resolve().parent
+KEY = "3fa9d1e0b2c4"
+FOUND = os.path.isdir(f"{MODULES}/playwright-core") and os.access(CHROMIUM, os.X_OK)
+
+
+@unittest.skipUnless(FOUND and shutil.which("node"), "needs node, chromium and playwright-core")
+class Browser(ServeTest):
+    def test_pages_in_a_real_browser(self) -> None:
+        store = self.make_store()
+        store.job(KEY, "llama", state="slow", verdict="abnormal", reason=HOSTILE)
+        store.job("00000000000a", "resnet", ended_ns=now_ns(), exit_status=1, verdict="failed")
+        store.job("00000000000b", HOSTILE, seen_ns=now_ns() - 600 * SECOND)
+        store.report(KEY, 1, "hostile", hosts=f"node7,{HOSTILE}")
+        store.report(KEY, 2, "figure7", hosts="node7")
+        store.event(KEY, 0, HOSTILE)
+        store.pace(KEY, 120)
+        server = self.serve("--store", str(store.path), str(GOLDEN))
+        reports = server.get("/api/v1/reports").json()["reports"]
+        plain = next(one["id"] for one in reports if one["file"].endswith("many.json"))
+        paths = ["/", f"/jobs/{KEY}", "/hosts", f"/reports/{KEY}-1", f"/reports/{plain}"]
+        browser = subprocess.Popen(
+            ["node", str(HERE / "browser.cjs"), server.url.rstrip("/"), *paths],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, "PERFTRACKER_CHROMIUM": CHROMIUM},
+        )  # fmt: skip
+        self.addCleanup(browser.kill)
+        limit = threading.Timer(2 * LIMIT_S, browser.kill)
+        limit.start()
+        self.addCleanup(limit.cancel)
+        assert browser.stdout is not None
+        self.addCleanup(browser.stdout.close)
+        said = ""
+        for line in browser.stdout:
+            said = line
+            if line.strip() == "ready":  # the page is open, and shows what comes now
+                store.job("00000000000c", "arrived")
+        found = json.loads(said)
+        self.assertNotIn("failed", found)
+        self.assertEqual(found["wrong"], [])
+        # Pictures of a report's own page scroll on a phone and take no focus.
+        known = f"phone /reports/{KEY}-1: scrollable-region-focusable"
+        self.assertEqual([one for one in found["axe"] if one != known], [])
+        read = found["read"]
+        self.assertEqual((read["first"], read["slash"]), ("skip", "filter"))
+        self.assertEqual((read["address"], read["typed"]), ("?filter=resnet", "resnet"))
+        self.assertEqual(read["job"], "resnet - PerfTracker")
+        self.assertIn("input data", read["plain"])
+
+
+if __name__ == "__main__":
+    unittest.main()
