@@ -396,7 +396,7 @@ int judge_culprits(struct judge *judge, uint32_t index)
 {
 	struct stall_finding *finding = &judge->verdict->findings.data[index];
 	struct tally tally = { 0 };
-	const int error = list_culprits(judge, index, finding, &tally);
+	int error = list_culprits(judge, index, finding, &tally);
 
 	if (error == 0) {
 		take_culprits(judge, &tally, finding);
@@ -407,6 +407,8 @@ int judge_culprits(struct judge *judge, uint32_t index)
 		else
 			find_holder(judge, index, finding);
 	}
+	if (error == 0 && finding->class == STALL_MMAP_LOCK)
+		error = judge_culprit_rhythm(judge, index);
 	vec_done(&tally.list);
 	idmap_done(&tally.by_id);
 	return error;

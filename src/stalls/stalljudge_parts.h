@@ -45,3 +45,9 @@ _must_check_ int judge_kernel(struct judge *judge);
 
 /* stallrhythm.c: counts, lengths, period and turns of a finding. */
 _must_check_ int judge_rhythm(struct judge *judge, uint32_t finding);
+
+/*
+ * The period of its first culprit, by the times in which that one had a CPU: victims are hit at any
+ * moment of these. Leaves a period that is known.
+ */
+_must_check_ int judge_culprit_rhythm(struct judge *judge, uint32_t finding);

@@ -429,6 +429,23 @@ static void a_burst_older_than_the_window_says_nothing_of_the_period(void **stat
 	assert_true(ms(find(fixture, STALL_MMAP_LOCK)->period_ns) > 1999);
 }
 
+static void the_culprits_own_rhythm_is_told_where_its_victim_is_hit_at_random(void **state)
+{
+	static const double HITS[] = { 1010, 3900, 6020, 8990 }; /* inside of its reads */
+	struct fixture *fixture = *state;
+	struct stall_recording *r = &fixture->recording;
+
+	test_process(r, 800, "agent");
+	for (int i = 0; i < 4; i++) {
+		for (int j = 0; j < 10; j++)
+			test_run(r, 1000 + 2500 * i + 100 * j, 1, 800);
+		test_block(r, HITS[i], HITS[i] + 25, MUNMAP, 800, SMAPS_WAKE);
+	}
+	judge(fixture);
+	assert_true(ms(find(fixture, STALL_MMAP_LOCK)->period_ns) > 2499 &&
+		    ms(find(fixture, STALL_MMAP_LOCK)->period_ns) < 2501);
+}
+
 static void irregular_bursts_have_no_period(void **state)
 {
 	struct fixture *fixture = *state;
@@ -534,6 +551,7 @@ int main(void)
 		TEST(ranks_hit_in_turn_are_told),
 		TEST(a_period_that_no_single_thread_shows_is_found),
 		TEST(a_burst_older_than_the_window_says_nothing_of_the_period),
+		TEST(the_culprits_own_rhythm_is_told_where_its_victim_is_hit_at_random),
 		TEST(irregular_bursts_have_no_period),
 		TEST(without_wakers_the_kernels_sum_tells_of_starvation),
 		TEST(page_faults_on_the_cpu_are_told_but_are_no_stall),

@@ -206,3 +206,37 @@ int judge_rhythm(struct judge *judge, uint32_t finding)
 	error = measure(judge, finding);
 	return error < 0 ? error : find_rhythm(judge, finding);
 }
+
+/* The times in which a process got a CPU or was sampled; those close to each other are one. */
+static int list_activity(const struct judge *judge, uint32_t pid, span_vec *ret)
+{
+	vec_foreach(event, &judge->recording->events) {
+		struct span *last = ret->cnt > 0 ? &ret->data[ret->cnt - 1] : NULL;
+
+		if (event->pid != pid || (event->kind != STALL_RUN && event->kind != STALL_SAMPLE))
+			continue;
+		if (last != NULL && event->time_ns - last->end_ns <= HUNT_BURST_NS) {
+			last->end_ns = event->time_ns;
+			continue;
+		}
+		if (vec_reserve(ret, ret->cnt + 1) < 0 || ret->data == NULL)
+			return -ENOMEM;
+		ret->data[ret->cnt++] = (struct span){ event->time_ns, event->time_ns, 0 };
+	}
+	return 0;
+}
+
+int judge_culprit_rhythm(struct judge *judge, uint32_t index)
+{
+	struct stall_finding *finding = &judge->verdict->findings.data[index];
+	span_vec spans = { 0 };
+	int error = 0;
+
+	if (finding->period_ns > 0 || finding->culprit_cnt == 0)
+		return 0;
+	error = list_activity(judge, finding->culprits[0].pid, &spans);
+	if (error == 0 && spans.cnt > 0)
+		error = find_period(judge, spans.data, spans.cnt, &finding->period_ns);
+	vec_done(&spans);
+	return error;
+}
