@@ -53,7 +53,7 @@ static int find_host(struct hostledger *ledger, const char *name, size_t len,
 		return 0;
 	}
 	host.name = strndup(name, len);
-	if (host.name == NULL || vec_push(&ledger->hosts, host) < 0) {
+	if (host.name == NULL || vec_push(&ledger->hosts, host) < 0 || ledger->hosts.data == NULL) {
 		free(host.name);
 		return -ENOMEM;
 	}

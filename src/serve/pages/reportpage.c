@@ -118,8 +118,8 @@ static void put_hosts(struct str *out, const struct hostledger *ledger)
 	if (first == NULL)
 		str_append(&sentence, "no report accuses a host");
 	else
-		str_printf(&sentence, "host %s was accused in %zu job%s%s", first->name, first->job_cnt,
-			   plural((double)first->job_cnt),
+		str_printf(&sentence, "host %s was accused in %zu job%s%s", first->name,
+			   first->job_cnt, plural((double)first->job_cnt),
 			   first->job_cnt > 1 ? ": look at its hardware" : "");
 	pageparts_card(out, first != NULL && first->job_cnt > 1 ? "abnormal" : "open", "Hosts",
 		       str_borrow(&sentence));
