@@ -7,8 +7,6 @@ _perftracker_options() {
 	run) echo '--output --keep-traces --format --report-to --log-format --color --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --audit-every --no-checkup --no-stall-window --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --hub --secret-file --insecure --store --config --show-settings --help' ;;
 	profile) echo '--job --socket --format --output --window --timeout --help' ;;
 	status) echo '--job --socket --hub --config --watch --format --help' ;;
-	stacks) echo '--job --all --children --format --output --each --twice --native --python --verbose --help' ;;
-	stalls) echo '--pid --job --seconds --proc-only --format --output --record --exit-code --verbose --help' ;;
 	accept) echo '--job --socket --help' ;;
 	timeline) echo '--output --last --ranks --no-align --format --help' ;;
 	jobs) echo '--store --limit --format --help' ;;
@@ -16,19 +14,21 @@ _perftracker_options() {
 	report) echo '--store --format --output --fingerprints --help' ;;
 	serve) echo '--listen --store --token-file --host --format --help' ;;
 	prompt) echo '--budget --output --store --help' ;;
+	stacks) echo '--job --all --children --format --output --each --twice --native --python --verbose --help' ;;
+	stalls) echo '--pid --job --seconds --proc-only --format --output --record --exit-code --verbose --help' ;;
+	roofline) echo '--iterations --block --keep --memory --stop --format --output --report-to --help' ;;
 	analyze) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --color --verbose --jobs --help' ;;
 	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code --color --verbose --jobs --help' ;;
-	summarize) echo '--output --rank --host-ranks --steps --skip-first --sidecar --flight-fd --sidecar-fd --keep --job --help' ;;
-	localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --color --verbose --jobs --help' ;;
-	simulate) echo '--scenario --output --workers --seed --strength --level --iterations --onset --tensor --pipeline --expert --host-workers --skew --counters --list --format --help' ;;
-	dump) echo '--format --top --collectives --help' ;;
-	doctor) echo '--python --format --verbose --exit-code --root --help' ;;
 	flame) echo '--weight --ranks --format --output --help' ;;
 	replay) echo '--rank --output --help' ;;
-	roofline) echo '--iterations --block --keep --memory --stop --format --output --report-to --help' ;;
-	gpu-sampler) echo '--cupti --window --help' ;;
+	dump) echo '--format --top --collectives --help' ;;
+	simulate) echo '--scenario --output --workers --seed --strength --level --iterations --onset --tensor --pipeline --expert --host-workers --skew --counters --list --format --help' ;;
+	summarize) echo '--output --rank --host-ranks --steps --skip-first --sidecar --flight-fd --sidecar-fd --keep --job --help' ;;
+	localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --color --verbose --jobs --help' ;;
+	doctor) echo '--python --format --verbose --exit-code --root --help' ;;
 	hostd) echo '--config --set --check-config --log-format --color --help' ;;
 	hub) echo '--config --set --check-config --log-format --color --help' ;;
+	gpu-sampler) echo '--cupti --window --help' ;;
 	esac
 }
 
@@ -83,16 +83,6 @@ _perftracker_value() {
 	'status --socket') _perftracker_paths -f ;;
 	'status --config' | 'status -c') _perftracker_paths -f ;;
 	'status --format' | 'status -f') _perftracker_words 'text json' ;;
-	'stacks --job') ;;
-	'stacks --format' | 'stacks -f') _perftracker_words 'text json folded speedscope html' ;;
-	'stacks --output' | 'stacks -o') _perftracker_paths -f ;;
-	'stacks --twice') ;;
-	'stalls --pid' | 'stalls -p') ;;
-	'stalls --job') ;;
-	'stalls --seconds' | 'stalls -s') ;;
-	'stalls --format' | 'stalls -f') _perftracker_words 'text json timeline' ;;
-	'stalls --output' | 'stalls -o') _perftracker_paths -f ;;
-	'stalls --record' | 'stalls -r') _perftracker_paths -f ;;
 	'accept --job') ;;
 	'accept --socket') _perftracker_paths -f ;;
 	'timeline --output' | 'timeline -o') _perftracker_paths -f ;;
@@ -116,6 +106,23 @@ _perftracker_value() {
 	'prompt --budget' | 'prompt -b') ;;
 	'prompt --output' | 'prompt -o') _perftracker_paths -f ;;
 	'prompt --store') ;;
+	'stacks --job') ;;
+	'stacks --format' | 'stacks -f') _perftracker_words 'text json folded speedscope html' ;;
+	'stacks --output' | 'stacks -o') _perftracker_paths -f ;;
+	'stacks --twice') ;;
+	'stalls --pid' | 'stalls -p') ;;
+	'stalls --job') ;;
+	'stalls --seconds' | 'stalls -s') ;;
+	'stalls --format' | 'stalls -f') _perftracker_words 'text json timeline' ;;
+	'stalls --output' | 'stalls -o') _perftracker_paths -f ;;
+	'stalls --record' | 'stalls -r') _perftracker_paths -f ;;
+	'roofline --iterations' | 'roofline -n') ;;
+	'roofline --block') ;;
+	'roofline --keep') ;;
+	'roofline --memory') ;;
+	'roofline --format' | 'roofline -f') _perftracker_words 'text json' ;;
+	'roofline --output' | 'roofline -o') _perftracker_paths -f ;;
+	'roofline --report-to') _perftracker_words 'stderr stdout' ;;
 	'analyze --format' | 'analyze -f') _perftracker_words 'text json html' ;;
 	'analyze --output' | 'analyze -o') _perftracker_paths -f ;;
 	'analyze --ranks') ;;
@@ -134,6 +141,29 @@ _perftracker_value() {
 	'diff --steps') ;;
 	'diff --color') _perftracker_words 'auto always never' ;;
 	'diff --jobs' | 'diff -j') ;;
+	'flame --weight' | 'flame -w') _perftracker_words 'auto device host wait' ;;
+	'flame --ranks') ;;
+	'flame --format' | 'flame -f') _perftracker_words 'html folded speedscope svg' ;;
+	'flame --output' | 'flame -o') _perftracker_paths -f ;;
+	'replay --rank' | 'replay -r') ;;
+	'replay --output' | 'replay -o') _perftracker_paths -f ;;
+	'dump --format' | 'dump -f') _perftracker_words 'text json' ;;
+	'dump --top' | 'dump -n') ;;
+	'simulate --scenario' | 'simulate -s') ;;
+	'simulate --output' | 'simulate -o') _perftracker_paths -d ;;
+	'simulate --workers') ;;
+	'simulate --seed') ;;
+	'simulate --strength') ;;
+	'simulate --level') _perftracker_words 'events fingerprints' ;;
+	'simulate --iterations') ;;
+	'simulate --onset') ;;
+	'simulate --tensor') ;;
+	'simulate --pipeline') ;;
+	'simulate --expert') ;;
+	'simulate --host-workers') ;;
+	'simulate --skew') ;;
+	'simulate --counters') ;;
+	'simulate --format' | 'simulate -f') _perftracker_words 'text json' ;;
 	'summarize --output' | 'summarize -o') _perftracker_paths -f ;;
 	'summarize --rank') ;;
 	'summarize --host-ranks') ;;
@@ -154,40 +184,9 @@ _perftracker_value() {
 	'localize --past') _perftracker_paths -f ;;
 	'localize --color') _perftracker_words 'auto always never' ;;
 	'localize --jobs' | 'localize -j') ;;
-	'simulate --scenario' | 'simulate -s') ;;
-	'simulate --output' | 'simulate -o') _perftracker_paths -d ;;
-	'simulate --workers') ;;
-	'simulate --seed') ;;
-	'simulate --strength') ;;
-	'simulate --level') _perftracker_words 'events fingerprints' ;;
-	'simulate --iterations') ;;
-	'simulate --onset') ;;
-	'simulate --tensor') ;;
-	'simulate --pipeline') ;;
-	'simulate --expert') ;;
-	'simulate --host-workers') ;;
-	'simulate --skew') ;;
-	'simulate --counters') ;;
-	'simulate --format' | 'simulate -f') _perftracker_words 'text json' ;;
-	'dump --format' | 'dump -f') _perftracker_words 'text json' ;;
-	'dump --top' | 'dump -n') ;;
 	'doctor --python') _perftracker_paths -f ;;
 	'doctor --format') _perftracker_words 'text json' ;;
 	'doctor --root') _perftracker_paths -d ;;
-	'flame --weight' | 'flame -w') _perftracker_words 'auto device host wait' ;;
-	'flame --ranks') ;;
-	'flame --format' | 'flame -f') _perftracker_words 'html folded speedscope svg' ;;
-	'flame --output' | 'flame -o') _perftracker_paths -f ;;
-	'replay --rank' | 'replay -r') ;;
-	'replay --output' | 'replay -o') _perftracker_paths -f ;;
-	'roofline --iterations' | 'roofline -n') ;;
-	'roofline --block') ;;
-	'roofline --keep') ;;
-	'roofline --memory') ;;
-	'roofline --format' | 'roofline -f') _perftracker_words 'text json' ;;
-	'roofline --output' | 'roofline -o') _perftracker_paths -f ;;
-	'roofline --report-to') _perftracker_words 'stderr stdout' ;;
-	'gpu-sampler --cupti') _perftracker_paths -f ;;
 	'hostd --config' | 'hostd -c') _perftracker_paths -f ;;
 	'hostd --set') ;;
 	'hostd --log-format') _perftracker_words 'auto people logfmt json' ;;
@@ -196,6 +195,7 @@ _perftracker_value() {
 	'hub --set') ;;
 	'hub --log-format') _perftracker_words 'auto people logfmt json' ;;
 	'hub --color') _perftracker_words 'auto always never' ;;
+	'gpu-sampler --cupti') _perftracker_paths -f ;;
 	*) return 1 ;;
 	esac
 }
@@ -205,7 +205,7 @@ _perftracker() {
 	local command=${COMP_WORDS[1]}
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_perftracker_words 'run profile status stacks stalls accept timeline jobs history report serve prompt analyze diff summarize localize simulate dump doctor flame replay roofline gpu-sampler hostd hub --help --version'
+		_perftracker_words 'run profile status accept timeline jobs history report serve prompt stacks stalls roofline analyze diff flame replay dump simulate summarize localize doctor hostd hub gpu-sampler --help --version'
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do

@@ -8,13 +8,33 @@
 #include <stdio.h>
 #include <string.h>
 
+/* In the order of the help, whose parts are named in print_help(). */
 static const struct command *const commands[] = {
-	&cmd_run,      &cmd_profile,  &cmd_status,	&cmd_stacks,  &cmd_stalls,
-	&cmd_accept,   &cmd_timeline, &cmd_jobs,	&cmd_history, &cmd_report,
-	&cmd_serve,    &cmd_prompt,   &cmd_analyze,	&cmd_diff,    &cmd_summarize,
-	&cmd_localize, &cmd_simulate, &cmd_dump,	&cmd_doctor,  &cmd_flame,
-	&cmd_replay,   &cmd_roofline, &cmd_gpu_sampler, &cmd_hostd,   &cmd_hub,
+	&cmd_run,      &cmd_profile, &cmd_status,   &cmd_accept,   &cmd_timeline,
+	&cmd_jobs,     &cmd_history, &cmd_report,   &cmd_serve,	   &cmd_prompt,
+	&cmd_stacks,   &cmd_stalls,  &cmd_roofline, &cmd_analyze,  &cmd_diff,
+	&cmd_flame,    &cmd_replay,  &cmd_dump,	    &cmd_simulate, &cmd_summarize,
+	&cmd_localize, &cmd_doctor,  &cmd_hostd,    &cmd_hub,	   &cmd_gpu_sampler,
 };
+
+/* Which commands begin a part of the help. */
+static const struct {
+	const struct command *first;
+	const char *title;
+} parts[] = {
+	{ &cmd_run, "Jobs, while they run and later" },
+	{ &cmd_stacks, "Processes" },
+	{ &cmd_analyze, "Traces and other files" },
+	{ &cmd_doctor, "Machines" },
+};
+
+static void print_title(FILE *out, const struct command *command)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (parts[i].first == command)
+			fprintf(out, "%s%s:\n", i > 0 ? "\n" : "", parts[i].title);
+	}
+}
 
 static void print_help(FILE *out)
 {
@@ -22,11 +42,12 @@ static void print_help(FILE *out)
 	      "\n"
 	      "Finds why a training job is slow or stuck: which function on which rank, what it\n"
 	      "costs, and what to do. Reports \"healthy\" when nothing is wrong.\n"
-	      "\n"
-	      "Commands:\n",
+	      "\n",
 	      out);
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		print_title(out, commands[i]);
 		fprintf(out, "  %-11s  %s\n", commands[i]->name, commands[i]->summary);
+	}
 	fputs("\n"
 	      "Examples:\n"
 	      "  perftracker run -- torchrun --nproc-per-node 8 train.py\n"
