@@ -74,7 +74,7 @@ int breakdown_init(struct breakdown *ret, const struct report *report)
 	_cleanup_free_ double *values = calloc(report->worker_cnt + 1, sizeof(*values));
 	size_t most = 0;
 
-	*ret = (struct breakdown){ .hidden_ms = NAN };
+	*ret = (struct breakdown){ .hidden_ms = (double)NAN };
 	for (size_t w = 0; w < report->worker_cnt; w++)
 		most = MAX(most, report->workers[w].iteration_cnt);
 	ret->iteration_ms = calloc(most + 1, sizeof(*ret->iteration_ms));

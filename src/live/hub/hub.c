@@ -260,9 +260,11 @@ static void take_stalls(void *arg, const struct bus_message *message)
 		return; /* another report was published meanwhile */
 	if (error == 0)
 		error = publish_files(&notes->report, hub->options, notes->number, &err);
-	if (error == 0)
+	if (error == 0) {
 		publish_text(&notes->report, hub->options, notes->number, true);
-	else
+		keeper_report(hub->keeper, &notes->report,
+			      notes->number); /* in place of the first */
+	} else
 		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
 	for (size_t i = 0; i < MIN(stalls->line_cnt, WIRE_STALL_LINES) && !hub->options->quiet; i++)
 		log_line(LOG_INFO, "event=stall-window report=%" PRIu64 " found=\"%.*s\"",
