@@ -20,7 +20,7 @@ from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = os.environ.get("PERFTRACKER_PROGRAM") or str(ROOT / "build/src/cmd/perftracker")
-TRACES = os.environ.get("PERFTRACKER_TRACES")
+TRACES = pathlib.Path(os.environ.get("PERFTRACKER_TRACES", "/nonexistent"))
 
 
 def flame(*words: str | pathlib.Path) -> subprocess.CompletedProcess[str]:
@@ -157,10 +157,10 @@ def plain(name: str) -> str:
     return re.sub(r"<.*|\(.*| at 0x.*|_\d+$", "", name)[:24]
 
 
-@unittest.skipUnless(TRACES, "PERFTRACKER_TRACES names no folder of real traces")
+@unittest.skipUnless(TRACES.is_dir(), "PERFTRACKER_TRACES names no folder of real traces")
 class Real(unittest.TestCase):
     def test_device_time_is_that_of_a_second_computation(self) -> None:
-        path = pathlib.Path(TRACES or "") / "single/mi300_resnet_ddp_rank0_with_stack.json.gz"
+        path = TRACES / "single/mi300_resnet_ddp_rank0_with_stack.json.gz"
         want: dict[str, float] = collections.Counter()
         for (function, _), us in second_computation(path).items():
             want[plain(function)] += us
@@ -175,7 +175,7 @@ class Real(unittest.TestCase):
         self.assertLess(apart / total, 0.05, sorted(got.items(), key=lambda x: -x[1])[:5])
 
     def test_the_rank_that_slept_stands_out_where_it_slept(self) -> None:
-        folder = pathlib.Path(TRACES or "") / "multi_rank/dlrm4_sleep_1s"
+        folder = TRACES / "multi_rank/dlrm4_sleep_1s"
         page = flame(folder, "-w", "host", "-o", "-").stdout
         self.assertRegex(page, r"# running sparse arch: [^<]*most on rank 2: 30\d\d ms")
 

@@ -14,7 +14,7 @@ import unittest
 
 from program import PROGRAM
 
-TRACES = os.environ.get("PERFTRACKER_TRACES")
+TRACES = pathlib.Path(os.environ.get("PERFTRACKER_TRACES", "/nonexistent"))
 GROUP = ("0", "default_pg")
 
 
@@ -215,13 +215,13 @@ class Dumps(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("give one kind at a time", done.stderr)
 
-    @unittest.skipUnless(TRACES, "PERFTRACKER_TRACES names no folder of traces")
+    @unittest.skipUnless(TRACES.is_dir(), "PERFTRACKER_TRACES names no folder of traces")
     def test_two_real_incidents(self) -> None:
         for name, ranks, cause in (
             ("lock_gil_1st", "9,14", "PT-906"),
             ("gpu_error_1st", "12,14", "PT-914"),
         ):
-            self.folder = pathlib.Path(TRACES or "") / "flight_recorder" / name
+            self.folder = TRACES / "flight_recorder" / name
             finding = self.finding()
             self.assertEqual((finding["id"], finding["ranks"]), (cause, ranks))
 
