@@ -26,6 +26,9 @@ class LinkTest(ClusterTest):
     def links(self, report: dict) -> list[dict]:
         return [f for f in report.get("findings", []) if f["cause"] == "slow-link"]
 
+    def steps(self) -> int:
+        return int((self.folder / "steps").read_text() or 0)
+
     def test_the_host_of_a_slow_link_is_named_and_nobody_before(self) -> None:
         for host in range(self.hosts):
             self.net.limit(host, USUAL)
@@ -33,6 +36,9 @@ class LinkTest(ClusterTest):
         self.await_steps()
         for path in (self.folder / "out0").glob("report*.json"):
             self.assertEqual(self.links(self.report(path.name)), [], path.read_text())
+        # A slowdown in the iterations right behind a check-up may have begun in it.
+        begin = self.steps()
+        self.until("ten iterations", lambda: self.steps() > begin + 10)
         self.net.limit(SLOW, CUT)
         self.until("a slow link", lambda: bool(self.links(self.report())))
         self.end_job()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job over hosts: DistributedDataParallel over gloo, synthetic batches.
 
-With a file named FAULT.RANK in the folder, that rank has the fault from then on.
+With a file named FAULT.RANK in the folder, that rank has the fault from then on. The file `steps`
+there has the number of an iteration of rank 0, every ten.
 """
 
 from __future__ import annotations
@@ -58,12 +59,14 @@ def main() -> None:
     torch.manual_seed(0)
     model = DistributedDataParallel(Model(args.width))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    for _ in range(args.steps):
+    for step in range(args.steps):
         batch = make_batch(args)
         loss = (model(batch) - batch).square().mean()
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
+        if dist.get_rank() == 0 and step % 10 == 0:
+            (args.folder / "steps").write_text(str(step))
         # All ranks agree on the end: a file that one sees before another would hang them.
         end = torch.tensor(float((args.folder / "end").exists()))
         dist.all_reduce(end)
