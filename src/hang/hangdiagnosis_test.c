@@ -209,7 +209,7 @@ static void ranks_that_look_alike_are_told_with_the_lowest_number(void **state)
 	arena_done(&report.arena);
 }
 
-/* Half of the ranks are one step behind: no minority is accused, but the furthest back is told. */
+/* Half of the ranks are one step behind: no minority is accused, but the reason names the rank furthest back. */
 static void the_furthest_back_is_told_if_no_minority_is(void **state)
 {
 	struct report report;

@@ -1330,7 +1330,7 @@
  */
 #define HUNT_WORKER_FRAC 0.1
 
-/* HUNT_BUSY_FRAC: share of the window | not recorded | work in the kernel that is told */
+/* HUNT_BUSY_FRAC: share of the window | not recorded | least work in the kernel that a verdict lists */
 #define HUNT_BUSY_FRAC 0.05
 
 /*

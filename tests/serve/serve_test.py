@@ -337,7 +337,7 @@ class Events(ServeTest):
         store = self.make_store()
         store.job(KEY, "gpt")
         server = self.serve("--store", str(store.path))
-        # The first look, which makes no news, is over when a job that comes later is told.
+        # The first look, which makes no news, is over when the stream has an event of a later job.
         streams = [self.follow(server) for _ in range(20)]
         place = 0
         while True:

@@ -24,7 +24,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = os.environ.get("PERFTRACKER_PROGRAM", str(ROOT / "build/src/cmd/perftracker"))
 TARGET = str(pathlib.Path(__file__).with_name("target.py"))
-NOBODY = 65534
+UNPRIVILEGED = 65534  # a user id that owns nothing
 # Reads of smaps no longer block from some later kernel on.
 LAST_KERNEL_SEEN = (6, 18)
 
@@ -98,13 +98,13 @@ class StallsTest(unittest.TestCase):
         if os.geteuid() != 0:
             self.skipTest("needs root, to become another user")
         with contextlib.suppress(PermissionError):
-            if ask("--help", user=NOBODY).returncode == 0:
-                target = self.start("busy", user=NOBODY)
+            if ask("--help", user=UNPRIVILEGED).returncode == 0:
+                target = self.start("busy", user=UNPRIVILEGED)
                 cpu = max(os.sched_getaffinity(0))
                 hogs = [self.start("busy") for _ in range(2)]
                 for process in (target, *hogs):
                     os.sched_setaffinity(process.pid, {cpu})
-                answer = self.watch("--pid", target.pid, "--seconds", 2, user=NOBODY)
+                answer = self.watch("--pid", target.pid, "--seconds", 2, user=UNPRIVILEGED)
                 finding = self.find(answer, "cpu_starvation")
                 self.assertTrue(finding["matters"])
                 self.assertTrue(finding["culprits_likely"])

@@ -3,7 +3,7 @@
  * The kernel's events of a stall window. For each watched thread: when it leaves the CPU and gets it
  * back, with its kernel stack; no other thread pays for that. For each CPU, where permitted: who
  * gets it, samples of the kernel's stack, who wakes a watched thread, who stops one by a signal.
- * Less is permitted to a process without privileges; each thing that fails is told by a note.
+ * Less is permitted to a process without privileges; each event that cannot be opened adds a note.
  * Source: perf_event_open(2).
  */
 #pragma once
