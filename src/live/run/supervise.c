@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/process/foreground.h"
 #include "base/subprocess.h"
 #include "format/shared/block.h"
 #include "live/run/attach.h"
@@ -27,8 +28,6 @@
 #define KILL_LOOK_MS 10
 
 #define EXIT_REFUSED 2 /* as for a wrong option */
-#define EXIT_NOT_EXECUTABLE 126
-#define EXIT_NOT_FOUND 127
 
 static const int forwarded[] = { SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
 				 SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH };
@@ -37,9 +36,7 @@ struct supervisor {
 	struct run_options options;
 	struct outdir outdir;
 	char socket[sizeof(((struct daemon_ready *)NULL)->socket)]; /* the daemon's */
-	sigset_t old_mask;
-	struct sigaction old_child; /* inherited; restored for the command */
-	int signal_fd;
+	struct foreground foreground;
 	int control_fd; /* to the daemon; -1: none */
 	pid_t daemon, command;
 	bool stopped;	   /* the command is stopped by a job-control signal */
@@ -80,9 +77,9 @@ static void look_at_gpus(bool calls_too)
 /* Returns the exit status of the daemon process. */
 static int be_daemon(const struct supervisor *s, int fd)
 {
-	if (s->signal_fd >= 0)
-		(void)close(s->signal_fd);
-	(void)sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
+	if (s->foreground.signal_fd >= 0)
+		(void)close(s->foreground.signal_fd);
+	(void)sigprocmask(SIG_SETMASK, &s->foreground.mask, NULL);
 	return daemon_run(&s->options, fd);
 }
 
@@ -160,37 +157,6 @@ static void notify_daemon(const struct supervisor *s, int exit_status, int signa
 		(void)send(s->control_fd, &news, sizeof(news), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* In the child: returns only if exec fails; writes errno to the pipe. */
-static void be_command(const struct supervisor *s, char *const *argv, int error_fd)
-{
-	int error;
-
-	(void)sigaction(SIGCHLD, &s->old_child, NULL);
-	(void)sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
-	(void)execvp(argv[0], argv);
-	error = errno;
-	(void)!write(error_fd, &error, sizeof(error));
-	_exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
-}
-
-static int start_command(struct supervisor *s, char *const *argv)
-{
-	int fds[2], error = 0;
-
-	if (pipe2(fds, O_CLOEXEC) != 0)
-		return -errno;
-	s->command = fork();
-	if (s->command == 0)
-		be_command(s, argv, fds[1]);
-	if (s->command < 0)
-		error = errno;
-	(void)close(fds[1]);
-	if (error == 0 && read(fds[0], &error, sizeof(error)) != (ssize_t)sizeof(error))
-		error = 0; /* end of file: exec succeeded */
-	(void)close(fds[0]);
-	return -error;
-}
-
 /*
  * Stops the supervisor after the command has stopped, for the shell to see. A command that
  * catches the signal, or whose group no shell watches, does not stop, nor does the supervisor.
@@ -242,7 +208,7 @@ static void take_signal(struct supervisor *s)
 	struct signalfd_siginfo info;
 	bool by_terminal;
 
-	if (read(s->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+	if (read(s->foreground.signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
 	if (info.ssi_signo == SIGCHLD) {
 		reap(s);
@@ -265,7 +231,7 @@ static void take_signal(struct supervisor *s)
 
 static void wait_for(struct supervisor *s, bool daemon, int64_t deadline_ns)
 {
-	struct pollfd poll_fd = { .fd = s->signal_fd, .events = POLLIN };
+	struct pollfd poll_fd = { .fd = s->foreground.signal_fd, .events = POLLIN };
 
 	reap(s);
 	while (daemon ? s->daemon > 0 : !s->ended) {
@@ -276,22 +242,6 @@ static void wait_for(struct supervisor *s, bool daemon, int64_t deadline_ns)
 		if (poll(&poll_fd, 1, daemon ? (int)(left_ns / NSEC_PER_MSEC) + 1 : -1) == 1)
 			take_signal(s);
 	}
-}
-
-/* With SIGCHLD ignored no signal arrives and children are reaped unseen: resets it. */
-static int block_signals(struct supervisor *s)
-{
-	const struct sigaction usual = { .sa_handler = SIG_DFL };
-	sigset_t mask;
-
-	(void)sigemptyset(&mask);
-	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
-		(void)sigaddset(&mask, forwarded[i]);
-	(void)sigaddset(&mask, SIGCHLD);
-	(void)sigprocmask(SIG_BLOCK, &mask, &s->old_mask);
-	(void)sigaction(SIGCHLD, &usual, &s->old_child);
-	s->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	return s->signal_fd < 0 ? -errno : 0;
 }
 
 /* A process that waits for a file server is not ended by a signal: the job's status goes on. */
@@ -336,7 +286,7 @@ static int give_up(struct supervisor *s, const char *command, int error)
 		(void)unlink(s->socket);
 	}
 	outdir_undo(&s->outdir);
-	return error == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+	return foreground_exit_status(error);
 }
 
 /* The first line of a run, in front of what the command prints. */
@@ -364,19 +314,18 @@ int supervise(const struct run_options *options, char *const *argv)
 	if (ret == -EBUSY)
 		return EXIT_REFUSED;
 	watched = ret == 0;
-	ret = block_signals(&s);
+	ret = foreground_begin(&s.foreground, forwarded, ARRAY_SIZE(forwarded));
 
 	if (ret < 0) {
 		unwatched(strerror(-ret));
-		(void)sigaction(SIGCHLD, &s.old_child, NULL);
-		(void)sigprocmask(SIG_SETMASK, &s.old_mask, NULL);
+		foreground_restore(&s.foreground);
 		(void)execvp(argv[0], argv);
-		return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+		return foreground_exit_status(-errno);
 	}
 	if (watched)
 		start_daemon(&s);
 	announce(&s, argv[0]);
-	ret = start_command(&s, argv);
+	ret = foreground_start(&s.foreground, argv, &s.command);
 	if (ret < 0)
 		return give_up(&s, argv[0], ret);
 	notify_daemon(&s, -1, 0);
@@ -384,6 +333,6 @@ int supervise(const struct run_options *options, char *const *argv)
 		outdir_started(&s.outdir);
 	wait_for(&s, false, 0);
 	finish_daemon(&s);
-	(void)close(s.signal_fd);
+	(void)close(s.foreground.signal_fd);
 	return s.status;
 }
