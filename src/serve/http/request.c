@@ -43,6 +43,10 @@ int request_number(const struct request *request, const char *name, uint64_t hig
 
 /* --- Host and Origin --- */
 
+/* What names and numbers of hosts are made of. */
+static const char host_letters[] =
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:";
+
 /* Cuts "name:port" or "[number]:port" to its name. Returns false when it is neither. */
 static bool host_name(const char *host, char ret[static HOST_MAX])
 {
@@ -55,6 +59,8 @@ static bool host_name(const char *host, char ret[static HOST_MAX])
 	if (*rest == ':')
 		rest += 1 + strspn(rest + 1, "0123456789");
 	if (*rest != '\0')
+		return false;
+	if (strspn(begin, host_letters) < len)
 		return false;
 	memcpy(ret, begin, len);
 	ret[len] = '\0';

@@ -21,6 +21,7 @@ static void numbers_and_known_names_are_this_server(void **state)
 	static const char *const others[] = { "",
 					      "evil.com",
 					      "node77",
+					      "node7./x",
 					      "localhost.evil.com",
 					      "127.0.0.1.x",
 					      "tracker.example.evil",
