@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -319,6 +320,41 @@ static void news_is_what_changed_since_the_first_look(void **state)
 	(void)store_close(store);
 }
 
+/* Makes a table unreadable, and readable again. */
+static void execute(const char *statement)
+{
+	sqlite3 *base = NULL;
+
+	assert_int_equal(sqlite3_open(place, &base), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(base, statement, NULL, NULL, NULL), SQLITE_OK);
+	(void)sqlite3_close(base);
+}
+
+static void news_that_could_not_be_read_comes_with_the_next_look(void **state)
+{
+	struct feed *feed = feed_new(place, START_NS);
+	struct store *store = NULL;
+	struct str out = { 0 };
+	uint64_t after;
+	bool gap;
+
+	(void)state;
+	assert_int_equal(store_open(place, &store, &err), 0);
+	assert_false(feed_look(feed, START_NS));
+	after = feed_begin(feed, NULL, &gap);
+	put_job(store, 0, START_NS);
+	put_report(store, 0, 1, "");
+	(void)store_close(store);
+	execute("ALTER TABLE report RENAME TO elsewhere");
+	assert_true(feed_look(feed, START_NS)); /* of the job */
+	execute("ALTER TABLE elsewhere RENAME TO report");
+	assert_true(feed_look(feed, START_NS));
+	feed_follow(feed, &after, 1 << 20, &out);
+	assert_non_null(strstr(str_borrow(&out), "event: report\n"));
+	str_done(&out);
+	(void)feed_free(feed);
+}
+
 static void a_client_that_comes_back_gets_what_it_missed(void **state)
 {
 	struct feed *feed = feed_new("", 7 * NSEC_PER_MSEC);
@@ -362,6 +398,7 @@ int main(void)
 		TEST(folders_are_read_and_copies_left_out),
 		TEST(hosts_are_counted_by_jobs),
 		TEST(news_is_what_changed_since_the_first_look),
+		TEST(news_that_could_not_be_read_comes_with_the_next_look),
 		TEST(a_client_that_comes_back_gets_what_it_missed),
 	};
 

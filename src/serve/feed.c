@@ -19,6 +19,7 @@ struct known {
 	char key[STORE_KEY_BYTES];
 	int64_t seen_ns, made_ns;
 	uint64_t event_place;
+	bool unread; /* its events and reports are to be read: stays so when reading fails */
 	char state[32];
 };
 
@@ -132,7 +133,6 @@ struct look {
 	struct feed *feed;
 	struct known *known;
 	struct err err;
-	VEC(struct known) changed; /* keys whose events and reports are to be read */
 	bool news;
 };
 
@@ -180,11 +180,12 @@ static int take_job(void *arg, const struct store_job *job)
 	if (known == NULL || (known->seen_ns == job->seen_ns && strcmp(known->state, state) == 0))
 		return 0;
 	known->seen_ns = job->seen_ns;
+	known->unread = true;
 	(void)snprintf(known->state, sizeof(known->state), "%s", state);
 	object = json_object();
 	jobwords_put_job(&w, object, job);
 	push_object(look, "job", &w, object);
-	return vec_push(&look->changed, *known);
+	return 0;
 }
 
 static int take_event(void *arg, const struct store_event *event)
@@ -223,6 +224,20 @@ static void forget(struct feed *feed, int64_t now_ns)
 	}
 }
 
+static int read_job(struct look *look, struct known *known)
+{
+	struct store *store = look->feed->store;
+	int ret;
+
+	look->known = known;
+	ret = store_list_events_from(store, known->key, known->event_place, take_event, look,
+				     &look->err);
+	if (ret == 0)
+		ret = store_list_reports(store, known->key, take_report, look, &look->err);
+	known->unread = ret < 0;
+	return ret;
+}
+
 static int read_store(struct look *look, int64_t now_ns)
 {
 	struct feed *feed = look->feed;
@@ -233,15 +248,9 @@ static int read_store(struct look *look, int64_t now_ns)
 	if (ret == 0)
 		ret = store_list_jobs_seen(feed->store, now_ns - WINDOW_NS, take_job, look,
 					   &look->err);
-	vec_foreach(changed, &look->changed) {
-		look->known = find_known(feed, changed->key);
-		if (ret == 0 && look->known != NULL)
-			ret = store_list_events_from(feed->store, changed->key,
-						     look->known->event_place, take_event, look,
-						     &look->err);
-		if (ret == 0 && look->known != NULL)
-			ret = store_list_reports(feed->store, changed->key, take_report, look,
-						 &look->err);
+	vec_foreach(known, &feed->known) {
+		if (ret == 0 && known->unread)
+			ret = read_job(look, known);
 	}
 	return ret;
 }
@@ -258,7 +267,6 @@ bool feed_look(struct feed *feed, int64_t now_ns)
 		feed->store = store_close(feed->store);
 	if (ret == 0 || ret == -ENOENT || ret == -ENODATA) /* all of a store that comes is news */
 		feed->first = false;
-	vec_done(&look.changed);
 	forget(feed, now_ns);
 	return look.news;
 }

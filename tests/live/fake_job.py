@@ -38,6 +38,7 @@ HEAD = struct.Struct("<IIIIQQQII")
 ORDER = struct.Struct("<QQQQQIIIIII")
 OVERHEAD = struct.Struct("<QQQQIIQ")  # and the window that was taken
 RECORD = struct.Struct("<qqIHHQ")
+START = struct.Struct("<d")  # by the monotonic clock, in what the ranks share
 RING = 16384
 RING_OFFSET = HEAD.size + ORDER.size + OVERHEAD.size
 LAYOUT_OFFSET = RING_OFFSET + RING * RECORD.size
@@ -77,11 +78,13 @@ def make_block() -> tuple[int, mmap.mmap]:
 
 
 class Worker:
-    def __init__(self, rank: int, options: argparse.Namespace, behavior: str) -> None:
-        self.rank, self.options, self.behavior = rank, options, behavior
+    def __init__(
+        self, rank: int, options: argparse.Namespace, behavior: str, shared: mmap.mmap
+    ) -> None:
+        self.rank, self.options, self.behavior, self.shared = rank, options, behavior, shared
         self.step = self.head = self.seen = 0
         self.hidden = False
-        self.due = 0.0  # of the iteration under way, by the monotonic clock
+        self.elapsed_s = 0.0  # at the end of the iteration under way, since the first began
         self.window: dict[str, int] = {}
         self.bounds: list[int] = []
         fd, self.block = make_block()
@@ -129,7 +132,7 @@ class Worker:
             self.block, HEAD.size
         )
         if self.window:
-            self.bounds.append(time.time_ns())
+            self.bounds.append(self.due_ns())
             if len(self.bounds) > self.window["steps"]:
                 self.end_window()
         elif number > self.seen and self.step >= start and not canceled:
@@ -152,7 +155,7 @@ class Worker:
         if self.behavior == "die":
             os.kill(os.getpid(), signal.SIGKILL)
         self.window = {"steps": steps}
-        self.bounds = [time.time_ns()]
+        self.bounds = [self.due_ns()]
 
     def end_window(self) -> None:
         path = pathlib.Path(os.environ["PERFTRACKER_DIR"], f"{self.rank}-{self.seen}.json")
@@ -210,19 +213,27 @@ class Worker:
             self.send(BYE)
             os._exit(0)
 
+    def due_ns(self) -> int:
+        """When the iteration ended for all ranks, by the wall clock, however late this one was."""
+        (start_s,) = START.unpack_from(self.shared)
+        ended_s = min(start_s + self.elapsed_s, time.monotonic())
+        return time.time_ns() - int((time.monotonic() - ended_s) * 1e9)
+
     def compute(self, seconds: float) -> None:
-        """By the clock: ranks that a busy machine delays stay in step, as if they waited."""
-        now = time.monotonic()
-        if now - self.due > BEHIND_S:
-            self.due = now
-        self.due += seconds
-        time.sleep(max(0.0, self.due - now))
+        """By one clock of all ranks: those that a busy machine delays stay in step, as if each
+        waited for the others. After a long pause of one, all go on later."""
+        (start_s,) = START.unpack_from(self.shared)
+        behind_s = time.monotonic() - start_s - self.elapsed_s
+        if behind_s > BEHIND_S:
+            start_s += behind_s
+            START.pack_into(self.shared, 0, start_s)
+        self.elapsed_s += seconds
+        time.sleep(max(0.0, start_s + self.elapsed_s - time.monotonic()))
 
     def run(self) -> None:
         if self.options.pids:
             with open(self.options.pids, "a") as file:
                 file.write(f"{os.getpid()}\n")
-        self.due = time.monotonic()
         for number in itertools.count():
             if self.is_over(number):
                 break
@@ -246,11 +257,14 @@ class Worker:
 def run_life(options: argparse.Namespace, words: list[str]) -> bool:
     """Returns whether all ranks ended well; those of a job with restarts end together."""
     children, well = set(), True
+    shared = mmap.mmap(-1, mmap.PAGESIZE)
+    START.pack_into(shared, 0, time.monotonic())
     for local in range(options.ranks or options.world):
         rank = options.first + local
         pid = os.fork()
         if pid == 0:
-            Worker(rank, options, words[rank] if rank < len(words) else "obey").run()
+            behavior = words[rank] if rank < len(words) else "obey"
+            Worker(rank, options, behavior, shared).run()
             os._exit(0)
         children.add(pid)
     while children:
