@@ -5,7 +5,6 @@
 #include "read/dumps/dumps_parts.h"
 #include "read/dumps/unpickle.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,60 +24,6 @@ void dumps_done(struct dumps *dumps)
 	vec_done(&dumps->records);
 	vec_done(&dumps->notes);
 	arena_done(&dumps->arena);
-}
-
-/* --- which format --- */
-
-static bool head_has(const char *head, size_t len, const char *word)
-{
-	return memmem(head, len, word, strlen(word)) != NULL;
-}
-
-static bool begins(const char *head, size_t len, const char *word)
-{
-	return len >= strlen(word) && memcmp(head, word, strlen(word)) == 0;
-}
-
-static enum dump_kind kind_of_json(const char *head, size_t len)
-{
-	if (head_has(head, len, "perftracker.stacks.v"))
-		return DUMP_STACKS;
-	if (head_has(head, len, "perftracker.hang.v"))
-		return DUMP_RECORD;
-	if (head_has(head, len, "\"pg_config\"") || head_has(head, len, "\"pg_status\"") ||
-	    head_has(head, len, "\"collective_seq_id\""))
-		return DUMP_NCCL_JSON;
-	if (head_has(head, len, "\"frames\"") &&
-	    (head_has(head, len, "\"owns_gil\"") || head_has(head, len, "\"short_filename\"")))
-		return DUMP_PYSPY_JSON;
-	return DUMP_NONE;
-}
-
-/* Lines of gdb that come before the first thread are many: the first one of a thread counts. */
-static bool is_gdb(const char *head, size_t len)
-{
-	return head_has(head, len, "\nThread ") || begins(head, len, "Thread ")
-		       ? head_has(head, len, "(LWP ") || head_has(head, len, "\n#0 ")
-		       : false;
-}
-
-enum dump_kind dumps_kind(const char *head, size_t len)
-{
-	size_t at = 0;
-
-	while (at < len && isspace((unsigned char)head[at]))
-		at++;
-	/* gdb's first lines begin with '[', too. */
-	if (at < len && (head[at] == '{' || head[at] == '[') &&
-	    kind_of_json(head, len) != DUMP_NONE)
-		return kind_of_json(head, len);
-	if (len >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5 &&
-	    (head_has(head, len, "pg_config") || head_has(head, len, "entries") ||
-	     head_has(head, len, "version")))
-		return DUMP_NCCL_PICKLE;
-	if (begins(head, len, "Process ") && head_has(head, len, "\nPython v"))
-		return DUMP_PYSPY;
-	return is_gdb(head, len) ? DUMP_GDB : DUMP_NONE;
 }
 
 static enum dump_kind kind_of_file(const char *path)

@@ -128,6 +128,32 @@ static void files_of_one_rank_become_one_record(void **state)
 	assert_int_equal(dumps.records.data[0].pid, 100);
 }
 
+static enum dump_kind kind(const char *text)
+{
+	return dumps_kind(text, strlen(text));
+}
+
+static void traces_with_words_of_dumps_are_no_dumps(void **state)
+{
+	static const char trace[] =
+		"{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [{\"id\": 0}],\n"
+		"  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 0, \"pg_config\":"
+		" [{\"pg_name\": \"0\", \"ranks\": [0, 1]}], \"pg_status\": {}},\n"
+		"  \"traceEvents\": [{\"name\": \"\nThread 1 \\\"(LWP \", \"args\": {\"frames\": [],"
+		" \"short_filename\": 1, \"entries\": [], \"collective_seq_id\": 3}}]}";
+
+	(void)state;
+	for (size_t len = 0; len < sizeof(trace); len++)
+		assert_int_equal(dumps_kind(trace, len), DUMP_NONE);
+	assert_int_equal(kind("[{\"ph\": \"X\", \"args\": {\"frames\": 1, \"owns_gil\": 0}}]"),
+			 DUMP_NONE);
+	assert_int_equal(kind("{\"a\": {\"pg_config\": {}}}"), DUMP_NONE);
+	assert_int_equal(kind("{\"a\": \"pg_config\"}"), DUMP_NONE);
+	assert_int_equal(kind("{\"a\\\"\": {}, \"pg_config\" : {"), DUMP_NCCL_JSON);
+	assert_int_equal(kind("{\"entries\": [{\"collective_seq_id\": 3, \"st"), DUMP_NCCL_JSON);
+	assert_int_equal(kind(" [{\"pid\": 1, \"owns_gil\": true, \"frames\": ["), DUMP_PYSPY_JSON);
+}
+
 static void what_is_no_dump_is_told_in_one_line(void **state)
 {
 	(void)state;
@@ -170,6 +196,7 @@ int main(void)
 		TEST(a_text_of_gdb_has_names_without_arguments),
 		TEST(ranks_come_from_contents_then_names_then_order),
 		TEST(files_of_one_rank_become_one_record),
+		TEST(traces_with_words_of_dumps_are_no_dumps),
 		TEST(what_is_no_dump_is_told_in_one_line),
 		TEST(allocations_that_fail_are_told),
 	};
