@@ -3,6 +3,7 @@
 
 #include "base/idmap.h"
 #include "base/stats.h"
+#include "collective/offsets.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -150,7 +151,29 @@ struct grouping {
 	size_t cnt;
 	bool *taken; /* by list */
 	double *scratch;
+	offset_edges *edges;	       /* gets one for each member, NULL: not asked for */
+	const struct offsets *offsets; /* of the workers' clocks, NULL: not known yet */
 };
+
+static struct offset_edge edge_of(const struct shift_list *ref, const struct shift_list *other,
+				  const struct fit *fit)
+{
+	return (struct offset_edge){ .a = ref->worker,
+				     .b = other->worker,
+				     .ns = fit->offset_ns,
+				     .spread_ns = fit->spread_ns,
+				     .sure = at(ref, 0)->group_known };
+}
+
+/* Few pairs agree by chance, and what is known beforehand says nothing new. */
+static int add_edge(const struct grouping *g, const struct shift_list *ref,
+		    const struct shift_list *other, const struct fit *fit)
+{
+	if (g->edges == NULL || fit->pair_cnt <= 2 ||
+	    !isnan(known_offset_ns(&g->workers[ref->worker], &g->workers[other->worker])))
+		return 0;
+	return vec_push(g->edges, edge_of(ref, other, fit));
+}
 
 static bool fits_group(const struct grouping *g, const struct shift_list *ref,
 		       const struct shift_list *other, struct fit *ret)
@@ -162,6 +185,12 @@ static bool fits_group(const struct grouping *g, const struct shift_list *ref,
 
 	if (!best_fit(&lists, ret))
 		return false;
+	if (g->offsets != NULL && ret->pair_cnt > 2 && isnan(lists.offset_ns)) {
+		const struct offset_edge edge = edge_of(ref, other, ret);
+
+		if (offsets_contradict(g->offsets, &edge))
+			return false;
+	}
 	return ret->pair_cnt <= 2 || at(ref, 0)->group_known ||
 	       ret->spread_ns <= SHIFT_RESIDUAL_SHARE * mean_interval_ns(ref);
 }
@@ -189,6 +218,8 @@ static int take_group(struct grouping *g, shift_groups *out, uint64_t *unmatched
 
 		if (taken[i] || (&lists[i] != ref && !fits_group(g, ref, &lists[i], &fit)))
 			continue;
+		if (&lists[i] != ref && add_edge(g, ref, &lists[i], &fit) < 0)
+			return -ENOMEM;
 		taken[i] = true;
 		lists[i].shift = fit.shift;
 		lists[i].offset_ns = fit.offset_ns;
@@ -343,24 +374,63 @@ bool shift_is_queued(const struct shift_group *group, int64_t instance)
 	return begins_within(group, instance, SHIFT_QUEUED_NS);
 }
 
+/* All groups. edges, offsets: as in struct grouping. */
+static int find_groups(const struct shift_worker *workers, const struct executions *e,
+		       struct arena *arena, offset_edges *edges, const struct offsets *offsets,
+		       shift_groups *out, uint64_t *unmatched)
+{
+	int error = 0;
+
+	*unmatched = 0;
+	for (size_t g = 0; g < e->group_cnt && error == 0; g++) {
+		struct grouping grouping = {
+			.workers = workers, .arena = arena, .edges = edges, .offsets = offsets
+		};
+
+		error = lists_of(workers, e, g, arena, &grouping.lists, &grouping.cnt);
+		if (error == 0)
+			error = add_groups(&grouping, out, unmatched);
+	}
+	return error;
+}
+
+/* Groups of guessed members are found again where steadier ones contradict them. */
+static int find_again(const struct shift_worker *workers, size_t cnt, const struct executions *e,
+		      struct arena *arena, offset_edges *edges, shift_groups *out,
+		      uint64_t *unmatched)
+{
+	struct offsets offsets = { 0 };
+	bool again = false;
+	int error = offsets_find(edges, cnt, &offsets);
+
+	for (size_t i = 0; i < edges->cnt && error == 0; i++)
+		again = again || offsets_contradict(&offsets, &edges->data[i]);
+	if (again) {
+		vec_done(out);
+		*out = (shift_groups){ 0 };
+		error = find_groups(workers, e, arena, NULL, &offsets, out, unmatched);
+	}
+	offsets_done(&offsets);
+	return error;
+}
+
 int shifts_find(const struct shift_worker *workers, size_t cnt, struct arena *arena,
 		shift_groups *ret, uint64_t *ret_unmatched)
 {
 	struct executions e = { 0 };
 	struct idmap group_of = { 0 };
+	offset_edges edges = { 0 };
 	shift_groups out = { 0 };
 	uint64_t unmatched = 0;
 	int error = count_groups(workers, cnt, &group_of, &e);
 
 	if (error == 0)
 		error = sort_executions(workers, cnt, &group_of, &e);
-	for (size_t g = 0; g < e.group_cnt && error == 0; g++) {
-		struct grouping grouping = { .workers = workers, .arena = arena };
-
-		error = lists_of(workers, &e, g, arena, &grouping.lists, &grouping.cnt);
-		if (error == 0)
-			error = add_groups(&grouping, &out, &unmatched);
-	}
+	if (error == 0)
+		error = find_groups(workers, &e, arena, &edges, NULL, &out, &unmatched);
+	if (error == 0)
+		error = find_again(workers, cnt, &e, arena, &edges, &out, &unmatched);
+	vec_done(&edges);
 	idmap_done(&group_of);
 	executions_done(&e);
 	if (error < 0) {

@@ -486,6 +486,15 @@
 #define SHIFT_RESIDUAL_SHARE 0.25
 
 /*
+ * OFFSET_LOOSER: ratio | second simulator, groups of experts: 18 and 280 | collectives whose ends
+ * agree as much less than others', and differ by as much more, do not end together
+ */
+#define OFFSET_LOOSER 3
+
+/* OFFSET_NOISE_NS: ns | not recorded | ends that agree as well agree */
+#define OFFSET_NOISE_NS 20000
+
+/*
  * JOBFILES_GAP_NS: nanoseconds | clocks of hosts agree better | windows of files further apart are
  * not one window, unless their collectives fit
  */
