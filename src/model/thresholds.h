@@ -852,6 +852,21 @@
  */
 #define FABRIC_STEADY 0.95
 
+/*
+ * FABRIC_STEADY_COARSE: share of the time | docs/method.md, 15 | the same, of transfers of a few samples,
+ * of which the first and the last are partly silent
+ */
+#define FABRIC_STEADY_COARSE 0.85
+
+/* FABRIC_FAR_SLOWER: share of the usual rate | not recorded | then coarse samples are enough */
+#define FABRIC_FAR_SLOWER 0.7
+
+/*
+ * FABRIC_STEADIER: share of the silent time of the typical link | second simulator, even seeds: 0.44 | and
+ * the link is silent for less
+ */
+#define FABRIC_STEADIER 0.6
+
 /* FABRIC_SLOWER: share of the usual rate | docs/method.md, 15 | links of one kind differ by less */
 #define FABRIC_SLOWER 0.85
 

@@ -36,18 +36,90 @@ static size_t count_used(const struct fabric *b)
 
 /* --- which workers wait for which --- */
 
-static int note_groups(const struct fabric *b, enum link_role culprits, struct idmap *groups)
+/* A group of workers: on how many hosts it has members. */
+struct reach {
+	size_t last; /* the member that was looked at last, plus one */
+	size_t host_cnt;
+};
+
+typedef VEC(struct reach) reach_vec;
+
+static int reach_add(const struct fabric *b, size_t w, uint64_t group, struct idmap *reach_of,
+		     reach_vec *reaches)
+{
+	uint32_t idx = idmap_get(reach_of, group);
+	struct reach *reach;
+
+	if (idx == IDMAP_NONE) {
+		idx = (uint32_t)reaches->cnt;
+		if (vec_push(reaches, (struct reach){ 0 }) < 0 ||
+		    idmap_set(reach_of, group, idx) < 0)
+			return -ENOMEM;
+	}
+	reach = &reaches->data[idx];
+	/* Ranks of a host follow each other. */
+	reach->host_cnt += reach->last == 0 ||
+			   (reach->last != w + 1 &&
+			    b->job->workers[w].host != b->job->workers[reach->last - 1].host);
+	reach->last = w + 1;
+	return 0;
+}
+
+/* Groups of all workers, and on how many hosts each has members. */
+static int find_reaches(const struct fabric *b, struct idmap *reach_of, reach_vec *reaches)
 {
 	int error = 0;
 
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		const struct fingerprint *fp = b->job->workers[w].fp;
+
+		for (size_t i = 0; i < fp->collective_cnt && error == 0; i++)
+			error = reach_add(b, w, fp->collectives[i].group, reach_of, reaches);
+	}
+	return error;
+}
+
+/* Hosts of the largest of a worker's groups; all_hosts if it has none. */
+static size_t count_reached(const struct fabric *b, size_t w, const struct idmap *reach_of,
+			    const reach_vec *reaches, size_t all_hosts)
+{
+	const struct fingerprint *fp = b->job->workers[w].fp;
+	size_t most = 1;
+
+	for (size_t i = 0; i < fp->collective_cnt; i++) {
+		uint32_t idx = idmap_get(reach_of, fp->collectives[i].group);
+
+		most = MAX(most, reaches->data[idx].host_cnt);
+	}
+	return fp->collective_cnt > 0 ? most : all_hosts;
+}
+
+/*
+ * Groups of the culprits. Those for a slow link of the network are groups of several hosts, if there
+ * are any: those inside of a host do not use it.
+ */
+static int note_groups(const struct fabric *b, enum link_role culprits, struct idmap *groups)
+{
+	const bool inside = culprits != ROLE_SLOW || b->resource == RESOURCE_NVLINK_TX;
+	struct idmap reach_of = { 0 };
+	reach_vec reaches = { 0 };
+	int error = find_reaches(b, &reach_of, &reaches);
+
 	for (size_t w = 0; w < b->job->worker_cnt && error == 0; w++) {
 		const struct fingerprint *fp = b->job->workers[w].fp;
+		const bool leaves = !inside && count_reached(b, w, &reach_of, &reaches, 1) > 1;
 
 		if (b->links[w].role != culprits)
 			continue;
-		for (size_t i = 0; i < fp->collective_cnt && error == 0; i++)
-			error = idmap_set(groups, fp->collectives[i].group, 1);
+		for (size_t i = 0; i < fp->collective_cnt && error == 0; i++) {
+			const uint64_t group = fp->collectives[i].group;
+
+			if (!leaves || reaches.data[idmap_get(&reach_of, group)].host_cnt > 1)
+				error = idmap_set(groups, group, 1);
+		}
 	}
+	idmap_done(&reach_of);
+	vec_done(&reaches);
 	return error;
 }
 
@@ -94,50 +166,6 @@ static size_t count_hosts(struct fabric *b, enum link_role role)
 	return cnt;
 }
 
-/* A group of workers: on how many hosts it has members. */
-struct reach {
-	size_t last; /* the member that was looked at last, plus one */
-	size_t host_cnt;
-};
-
-typedef VEC(struct reach) reach_vec;
-
-static int reach_add(const struct fabric *b, size_t w, uint64_t group, struct idmap *reach_of,
-		     reach_vec *reaches)
-{
-	uint32_t idx = idmap_get(reach_of, group);
-	struct reach *reach;
-
-	if (idx == IDMAP_NONE) {
-		idx = (uint32_t)reaches->cnt;
-		if (vec_push(reaches, (struct reach){ 0 }) < 0 ||
-		    idmap_set(reach_of, group, idx) < 0)
-			return -ENOMEM;
-	}
-	reach = &reaches->data[idx];
-	/* Ranks of a host follow each other. */
-	reach->host_cnt += reach->last == 0 ||
-			   (reach->last != w + 1 &&
-			    b->job->workers[w].host != b->job->workers[reach->last - 1].host);
-	reach->last = w + 1;
-	return 0;
-}
-
-/* Hosts of the largest of a worker's groups; all_hosts if it has none. */
-static size_t count_reached(const struct fabric *b, size_t w, const struct idmap *reach_of,
-			    const reach_vec *reaches, size_t all_hosts)
-{
-	const struct fingerprint *fp = b->job->workers[w].fp;
-	size_t most = 1;
-
-	for (size_t i = 0; i < fp->collective_cnt; i++) {
-		uint32_t idx = idmap_get(reach_of, fp->collectives[i].group);
-
-		most = MAX(most, reaches->data[idx].host_cnt);
-	}
-	return fp->collective_cnt > 0 ? most : all_hosts;
-}
-
 /*
  * Links that slow ones may hold up, at most: a ring leaves each host of its group by one link,
  * and goes over NVLink inside.
@@ -147,14 +175,8 @@ static int count_held_up(struct fabric *b, size_t *ret)
 	struct idmap reach_of = { 0 };
 	reach_vec reaches = { 0 };
 	size_t held_up = 0, all_hosts = count_hosts(b, ROLE_NONE);
-	int error = 0;
+	int error = find_reaches(b, &reach_of, &reaches);
 
-	for (size_t w = 0; w < b->job->worker_cnt; w++) {
-		const struct fingerprint *fp = b->job->workers[w].fp;
-
-		for (size_t i = 0; i < fp->collective_cnt && error == 0; i++)
-			error = reach_add(b, w, fp->collectives[i].group, &reach_of, &reaches);
-	}
 	for (size_t w = 0; w < b->job->worker_cnt && error == 0; w++) {
 		if (b->links[w].role == ROLE_SLOW)
 			held_up += count_reached(b, w, &reach_of, &reaches, all_hosts) - 1;
@@ -440,14 +462,19 @@ static int accuse_culprits(struct fabric *b, enum link_role culprits, accusation
 	return accuse_role(b, culprits, out);
 }
 
-/* Whether most links wait for none that is known, and then the network is accused. */
+/*
+ * The network is accused where most links wait for none that is known, and it costs something: of
+ * transfers that last a few samples all links seem to wait. *ret: whether it was.
+ */
 static int judge_network(struct fabric *b, bool *ret, accusations *out)
 {
-	size_t explained;
+	size_t explained, before = out->cnt;
 	int error = count_explained(b, &explained);
 
-	*ret = error == 0 && no_link_is_slow(b, explained);
-	return *ret ? accuse_network(b, out) : error;
+	if (error == 0 && no_link_is_slow(b, explained))
+		error = accuse_network(b, out);
+	*ret = out->cnt > before;
+	return error;
 }
 
 /* Flows that meet but seldom: no link waits for long, yet most are held up now and then. */

@@ -167,7 +167,30 @@ static void add_function(struct fabric *b, size_t function, uint32_t group)
 	}
 }
 
-static enum link_role role_of(const struct fabric *b, size_t w)
+/*
+ * Whether a link sends all the time. Of a transfer that lasts a few samples the first and the last
+ * are partly silent, on each link: a far slower one is steadier than the typical one all the same.
+ */
+static bool is_steady(const struct link *link, double usual_silence)
+{
+	return link->busy >= FABRIC_STEADY ||
+	       (link->busy >= FABRIC_STEADY_COARSE && link->rate <= FABRIC_FAR_SLOWER &&
+		1 - link->busy <= FABRIC_STEADIER * usual_silence);
+}
+
+/* Share of the time that the typical link is silent. */
+static double find_usual_silence(struct fabric *b)
+{
+	size_t cnt = 0;
+
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		if (b->links[w].weight > 0)
+			b->scratch[cnt++] = 1 - b->links[w].busy;
+	}
+	return cnt > 0 ? stats_median(b->scratch, cnt) : 0;
+}
+
+static enum link_role role_of(const struct fabric *b, size_t w, double usual_silence)
 {
 	const struct link *link = &b->links[w];
 
@@ -176,7 +199,7 @@ static enum link_role role_of(const struct fabric *b, size_t w)
 	if (link->weight <= 0)
 		return ROLE_NONE;
 	/* A socket's rate is a share of its own best: it cannot be compared with another's. */
-	if (b->resource != RESOURCE_SOCKET_TX && link->busy >= FABRIC_STEADY &&
+	if (b->resource != RESOURCE_SOCKET_TX && is_steady(link, usual_silence) &&
 	    link->rate <= FABRIC_SLOWER)
 		return ROLE_SLOW;
 	return link->level < FABRIC_WAITS ? ROLE_WAITING : ROLE_NONE;
@@ -184,6 +207,8 @@ static enum link_role role_of(const struct fabric *b, size_t w)
 
 static void settle_links(struct fabric *b)
 {
+	double usual_silence;
+
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
 		struct link *link = &b->links[w];
 
@@ -193,8 +218,10 @@ static void settle_links(struct fabric *b)
 			link->level /= link->weight;
 			link->busy /= link->weight;
 		}
-		link->role = role_of(b, w);
 	}
+	usual_silence = find_usual_silence(b);
+	for (size_t w = 0; w < b->job->worker_cnt; w++)
+		b->links[w].role = role_of(b, w, usual_silence);
 }
 
 /*
