@@ -309,6 +309,33 @@ static int push_event(struct hostwalk *w, uint32_t idx)
 	return vec_push(&w->stack, next);
 }
 
+/* Whether the innermost level is a call of the event, which seems to begin after it. */
+static bool is_caller(struct hostwalk *w, uint32_t idx)
+{
+	const struct event *events = w->path->trace->events;
+	const struct level *top = walk_top(w);
+
+	return events[idx].kind == KIND_PYTHON && top->event != EVENT_NONE &&
+	       events[top->event].kind == KIND_PYTHON && events[top->event].parent == idx;
+}
+
+/* Puts the event below the innermost level, which is its call: its own level goes on in it. */
+static int push_caller(struct hostwalk *w, uint32_t idx)
+{
+	const struct level call = *walk_top(w);
+	const struct event *e = &w->path->trace->events[call.event];
+	int error;
+
+	w->stack.cnt--;
+	error = push_event(w, idx);
+	if (error < 0 || walk_top(w)->event != idx)
+		return error;
+	w->path->node_of[call.event] = FRAME_NONE; /* as one without a caller */
+	return call.end_ns > w->path->trace->events[idx].start_ns && e->dur_ns > 0
+		       ? push_event(w, call.event)
+		       : 0;
+}
+
 /* Finds the lane's next relevant event at or after index idx. */
 static void find_event(struct hostwalk *w, uint32_t idx)
 {
@@ -400,7 +427,9 @@ static int walk_step(struct hostwalk *w, struct host_segment *ret)
 		return emit_until(w, w->path->window->end_ns, EVENT_NONE, ret);
 	}
 	made = emit_until(w, until_ns, idx, ret);
-	error = made >= 0 ? push_event(w, idx) : made;
+	error = made;
+	if (made >= 0)
+		error = is_caller(w, idx) ? push_caller(w, idx) : push_event(w, idx);
 	find_event(w, idx + 1);
 	w->passed = false;
 	return error < 0 ? error : made;

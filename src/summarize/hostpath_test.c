@@ -37,11 +37,32 @@ static void a_program_that_seems_to_begin_in_an_operator_follows_it(void **state
 	fingerprint_done(&fp);
 }
 
+/* A call that seems to begin before its caller, by ids, is a call of it all the same. */
+static void a_call_that_begins_before_its_caller_is_its_call(void **state)
+{
+	struct fingerprint fp;
+	uint32_t next, step, forward;
+
+	(void)state;
+	next = event(KIND_PYTHON, "next", 100000, 300000);
+	step = event(KIND_PYTHON, "step", 150000, 900000);
+	trace.events[next].parent = step;
+	forward = event(KIND_PYTHON, "forward", 300000, 800000);
+	trace.events[forward].parent = step;
+	event(KIND_OPERATOR, "aten::mm", 400000, 600000);
+	fp = summarized();
+	assert_share(&fp, "step/next", CLASS_HOST, 150000);
+	assert_share(&fp, "step/forward/aten::mm", CLASS_COMPUTE, 200000);
+	assert_share(&fp, "step", CLASS_HOST, 100000);
+	fingerprint_done(&fp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(an_operator_that_computes_mostly_itself_is_no_wrapper),
 		TEST(a_program_that_seems_to_begin_in_an_operator_follows_it),
+		TEST(a_call_that_begins_before_its_caller_is_its_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
