@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
 #include "localize/late/work.h"
+#include "localize/occasions/occasions.h"
+#include "localize/occasions/placetime.h"
 #include "localize/past.h"
 #include "localize/witness/excess.h"
 #include "localize/witness/fabric.h"
@@ -61,49 +63,6 @@ static double waited_frac(const struct job *job, const struct blame *blame, uint
 	return ns / (double)job->workers[w].fp->window_ns;
 }
 
-/* A share of the critical path, or the time of the thread, hidden behind the device or not. */
-enum time { TIME_CRITICAL, TIME_THREAD };
-
-static double share_of(const struct job *job, uint32_t frame, size_t w, enum time time)
-{
-	bool idle = excess_is_stretch(&job->frames.data[frame]);
-	uint32_t idx = job_function_find(job, frame, idle ? CLASS_IDLE : CLASS_HOST);
-	const struct fp_function *f = idx != FRAME_NONE ? job->functions.data[idx].of[w] : NULL;
-
-	if (f == NULL)
-		return 0;
-	return (double)(time == TIME_THREAD ? f->thread_ns : f->share_ns) /
-	       (double)job->workers[w].fp->window_ns;
-}
-
-/* What a function does itself: its own time and that of the built-ins it calls. */
-static double own_beta(const struct job *job, uint32_t frame, size_t w, enum time time)
-{
-	double sum = share_of(job, frame, w, time);
-
-	for (uint32_t i = frame + 1;
-	     i < job->frames.cnt && !excess_is_builtin(&job->frames.data[frame]); i++) {
-		if (job->frames.data[i].parent == frame && excess_is_builtin(&job->frames.data[i]))
-			sum += share_of(job, i, w, time);
-	}
-	return sum;
-}
-
-/* Data loading counts with all that is below it on the host. */
-static double loader_beta(const struct job *job, uint32_t frame, size_t w, enum time time)
-{
-	double ns = time == TIME_THREAD ? job_thread_ns(job, frame, w)
-					: job_subtree_ns(job, frame, w, 1u << CLASS_HOST);
-
-	return ns * job->workers[w].iterations / (double)job->workers[w].fp->window_ns;
-}
-
-static double place_beta(const struct job *job, uint32_t frame, size_t w, enum time time)
-{
-	return job->frames.data[frame].kind == KIND_ANNOTATION ? loader_beta(job, frame, w, time)
-							       : own_beta(job, frame, w, time);
-}
-
 /* A built-in belongs to the Python function that calls it when that one does more such. */
 static uint32_t place_of(const struct job *job, const struct job_function *f, size_t w)
 {
@@ -114,8 +73,8 @@ static uint32_t place_of(const struct job *job, const struct job_function *f, si
 		return loader;
 	if (f->class != CLASS_HOST || caller == FRAME_NONE)
 		return f->frame;
-	return own_beta(job, caller, w, TIME_CRITICAL) >
-			       EXCESS_CALLER_GROWS * own_beta(job, f->frame, w, TIME_CRITICAL)
+	return place_own_beta(job, caller, w, TIME_CRITICAL) >
+			       EXCESS_CALLER_GROWS * place_own_beta(job, f->frame, w, TIME_CRITICAL)
 		       ? caller
 		       : f->frame;
 }
@@ -203,159 +162,6 @@ static int measure(const struct job *job, const struct blame *blame,
 	}
 	*ret = e;
 	return find_alike(job, ret);
-}
-
-static int compare_ns(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The long iterations of a worker: those further from its median than half of the longest. */
-struct long_ones {
-	double mean_ns;		      /* by how much they make the mean longer than the median */
-	size_t cnt, gap_min, gap_max; /* iterations from one to the next */
-};
-
-static int64_t median_ns(const struct fingerprint *fp, int64_t *scratch)
-{
-	for (size_t i = 0; i < fp->iteration_cnt; i++)
-		scratch[i] = fp->iterations[i].dur_ns;
-	qsort(scratch, fp->iteration_cnt, sizeof(*scratch), compare_ns);
-	return scratch[fp->iteration_cnt / 2];
-}
-
-static struct long_ones find_long_ones(const struct fingerprint *fp, int64_t *scratch)
-{
-	struct long_ones ret = { .gap_min = SIZE_MAX };
-	int64_t usual = median_ns(fp, scratch), longest = scratch[fp->iteration_cnt - 1];
-	size_t last = 0;
-
-	for (size_t i = 0; i < fp->iteration_cnt; i++) {
-		int64_t more = fp->iterations[i].dur_ns - usual;
-
-		ret.mean_ns += (double)more / (double)fp->iteration_cnt;
-		if (2 * more <= longest - usual)
-			continue;
-		if (ret.cnt++ > 0) {
-			ret.gap_min = MIN(ret.gap_min, i - last);
-			ret.gap_max = MAX(ret.gap_max, i - last);
-		}
-		last = i;
-	}
-	return ret;
-}
-
-/* What comes again and again at equal distances is a part of the iterations' cost. */
-static bool are_rare(const struct long_ones *ones, size_t iteration_cnt)
-{
-	bool regular = ones->cnt > 2 && ones->gap_max - ones->gap_min <= 1;
-
-	return ones->cnt == 1 || (ones->cnt * EXPECT_RARE_ONE_IN <= iteration_cnt && !regular);
-}
-
-/* How much longer the mean iteration of a worker is because of rare long ones, ns. */
-static int rare_ns(const struct fingerprint *fp, struct arena *arena, double *ret)
-{
-	int64_t *scratch = arena_calloc(arena, fp->iteration_cnt + 1, sizeof(*scratch));
-	struct long_ones ones;
-
-	if (scratch == NULL)
-		return -ENOMEM;
-	*ret = 0;
-	if (fp->iteration_cnt < EXPECT_RARE_MIN)
-		return 0;
-	ones = find_long_ones(fp, scratch);
-	*ret = are_rare(&ones, fp->iteration_cnt) ? ones.mean_ns : 0;
-	return 0;
-}
-
-/*
- * Part of the typical iteration in which the device had no work and no launch. A silence that lies in
- * few iterations is not in it. Nor is one that the device bridges in most of them, since the host
- * runs ahead: then the thread is there for longer than the device has no work.
- */
-static double starved_ns(const struct fingerprint *fp, double *scratch)
-{
-	for (size_t i = 0; i < fp->use_cnt; i++)
-		scratch[i] = (double)fp->uses[i].starved_ns;
-	return stats_median(scratch, fp->use_cnt);
-}
-
-static double hidden_ns(const struct job *job, uint32_t frame, size_t w)
-{
-	return (place_beta(job, frame, w, TIME_THREAD) - place_beta(job, frame, w, TIME_CRITICAL)) *
-	       job->iteration_ns;
-}
-
-static int is_in_few(const struct job *job, const struct accusation *a, struct arena *arena,
-		     bool *ret)
-{
-	double *typical = arena_calloc(arena, job->worker_cnt + 1, sizeof(*typical));
-	size_t cnt = 0;
-
-	for (size_t w = 0; w < job->worker_cnt && typical != NULL; w++) {
-		const struct fingerprint *fp = job->workers[w].fp;
-		_cleanup_free_ double *scratch = calloc(fp->use_cnt + 1, sizeof(*scratch));
-
-		if (scratch == NULL)
-			return -ENOMEM;
-		if (fp->use_cnt > 0)
-			typical[cnt++] = fmax(starved_ns(fp, scratch), hidden_ns(job, a->frame, w));
-	}
-	if (typical == NULL)
-		return -ENOMEM;
-	*ret = a->class == CLASS_IDLE && cnt > 0 &&
-	       stats_median(typical, cnt) < EXPECT_OFTEN * a->own_ns;
-	return 0;
-}
-
-/*
- * A function that runs once in a window on all workers is a checkpoint or an evaluation: one
- * window does not show how often it runs, and so what it costs an iteration. Its sign: few
- * iterations are long, by as much as the accused place takes in all, and by more than the
- * known faults that rotate (known_ns). Garbage collections are excluded: their rate follows
- * the job's allocations. So is what holds most of a slowdown: that is no occasion.
- */
-static int is_occasional(const struct job *job, double own_ns, double known_ns, struct arena *arena,
-			 bool *ret)
-{
-	double *rare = arena_calloc(arena, job->worker_cnt + 1, sizeof(*rare));
-	int error = rare == NULL ? -ENOMEM : 0;
-
-	for (size_t w = 0; w < job->worker_cnt && error == 0; w++)
-		error = rare_ns(job->workers[w].fp, arena, &rare[w]);
-	if (error == 0)
-		*ret = stats_median(rare, job->worker_cnt) - known_ns > EXPECT_OFTEN * own_ns;
-	return error;
-}
-
-/* Mean cost per iteration of the accusations that rotate among workers. */
-static double turns_ns(const accusations *list)
-{
-	double ns = 0;
-
-	vec_foreach(a, list)
-		ns += a->rotates ? a->gain_ns : 0;
-	return ns;
-}
-
-/* Drops the last accusation if its function runs only occasionally. */
-static int drop_occasion(const struct job *job, const struct accuse_options *options,
-			 struct arena *arena, accusations *out)
-{
-	const struct accusation *last = &out->data[out->cnt - 1];
-	bool occasional = false;
-	int error;
-
-	if (job_frame_collects(job, last->frame) || (options->slowdown_ns > 0 && !last->usual))
-		return 0;
-	error = is_in_few(job, last, arena, &occasional);
-	if (error == 0 && !occasional)
-		error = is_occasional(job, last->own_ns, turns_ns(out), arena, &occasional);
-	out->cnt -= occasional;
-	return error;
 }
 
 static double median_thread(const struct job *job, uint32_t frame, const struct accusation *a,
@@ -473,7 +279,7 @@ static int accuse_place(const struct job *job, const struct excess *e,
 		return 0;
 	error = excess_accuse(e, job->worker_cnt, job->iteration_ns, options, arena, out);
 	if (error == 0 && out->cnt > before)
-		error = drop_occasion(job, options, arena, out);
+		error = occasions_drop(job, options, arena, out);
 	if (error == 0 && out->cnt > before)
 		error = recall_past(options->past, &out->data[before]);
 	if (error == 0 && out->cnt > before && !out->data[before].usual)
@@ -559,7 +365,7 @@ int accuse_by_gil(const struct job *job, const struct blame *blame,
 	if (error < 0)
 		return error;
 	out->data[before].strikes = is_wait;
-	error = drop_occasion(job, options, arena, out);
+	error = occasions_drop(job, options, arena, out);
 	return error == 0 && out->cnt > before ? recall_past(options->past, &out->data[before])
 					       : error;
 }

@@ -279,6 +279,29 @@ static void a_checkpoint_in_the_window_is_an_occasion(void **state)
 	assert_int_equal(report.finding_cnt, 0);
 }
 
+/* The device had work in all iterations but one: the loader is slow in each, the wait for it rare. */
+static void a_loader_that_the_device_hides_in_most_iterations_is_no_occasion(void **state)
+{
+	(void)state;
+	play_waits(100, 7, 300);
+	report_done(&report);
+	job.workers[0].fp.use_cnt = 0;
+	vec_foreach(f, &job.workers[0].functions) {
+		if (f->class == CLASS_HOST)
+			f->thread_ns = 16 * 250 * NSEC_PER_MSEC;
+	}
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt,
+			 0); /* of a worker without a device nothing is hidden */
+	report_done(&report);
+	job.workers[0].fp.uses = (struct fp_iteration_use[16]){ 0 };
+	job.workers[0].fp.use_cnt = 16;
+	report = test_localize(&job, NULL);
+	job.workers[0].fp.uses = NULL;
+	job.workers[0].fp.use_cnt = 0;
+	assert_int_equal(report.finding_cnt, 1);
+}
+
 /* A loader with two processes: of 180 ms for a batch every other iteration waits. */
 static void a_wait_in_every_other_iteration_is_no_occasion(void **state)
 {
@@ -399,6 +422,7 @@ int main(void)
 		TEST(what_one_rank_alone_spends_keeps_a_check_up_from_being_healthy),
 		TEST(without_a_known_pace_what_is_long_is_a_finding),
 		TEST(a_checkpoint_in_the_window_is_an_occasion),
+		TEST(a_loader_that_the_device_hides_in_most_iterations_is_no_occasion),
 		TEST(a_wait_in_every_other_iteration_is_no_occasion),
 		TEST(a_wait_at_equal_distances_is_no_occasion),
 		TEST(silence_of_all_workers_in_each_iteration_is_found),
