@@ -12,6 +12,7 @@
 
 #define NAME_CELLS 100	 /* of a function in a sentence */
 #define SUBJECT_CELLS 36 /* of a set of ranks in a sentence */
+#define FAR_LARGER 3	 /* times the loss of the first finding */
 
 static int decimals(double value)
 {
@@ -298,6 +299,43 @@ static void phrase_unexplained(struct str *out, const struct report *report)
 	str_append(out, " by which iterations became longer");
 }
 
+/*
+ * A weaker finding of a far larger loss: the first sentence may not hide it behind a small loss that
+ * is sure. NULL: none.
+ */
+static const struct finding *larger_weak(const struct report *report)
+{
+	const struct finding *first = report->findings, *found = NULL;
+
+	for (size_t i = 1; i < report->finding_cnt; i++) {
+		const struct finding *f = &report->findings[i];
+
+		if (f->confidence == CONFIDENCE_LOW && first->confidence != CONFIDENCE_LOW &&
+		    f->gain_ms_per_iteration >= FAR_LARGER * first->gain_ms_per_iteration &&
+		    (found == NULL || f->gain_ms_per_iteration > found->gain_ms_per_iteration))
+			found = f;
+	}
+	return found;
+}
+
+/* "; 2 more findings below", and the far larger loss that is less sure. */
+static void phrase_more(struct str *out, const struct report *report)
+{
+	const struct finding *larger = is_of_blocked_job(report) ? NULL : larger_weak(report);
+
+	if (report->finding_cnt < 2)
+		return;
+	if (larger != NULL) {
+		str_append(out, "; weaker evidence of a larger loss: ");
+		phrase_subject(out, larger);
+		phrase_slow(out, larger);
+	}
+	if (report->finding_cnt > 2 || larger == NULL)
+		str_printf(out, "; %zu more finding%s below",
+			   report->finding_cnt - 1 - (larger != NULL),
+			   plural((double)(report->finding_cnt - 1 - (larger != NULL))));
+}
+
 void phrase_verdict(struct str *out, const struct report *report)
 {
 	const struct finding *first = report->findings;
@@ -311,9 +349,7 @@ void phrase_verdict(struct str *out, const struct report *report)
 		phrase_hang(out, first);
 	else
 		phrase_slow(out, first);
-	if (report->finding_cnt > 1)
-		str_printf(out, "; %zu more finding%s below", report->finding_cnt - 1,
-			   report->finding_cnt > 2 ? "s" : "");
+	phrase_more(out, report);
 	if (!is_of_blocked_job(report))
 		phrase_unexplained(out, report);
 }

@@ -83,6 +83,53 @@ static void the_verdict_comes_first(void **state)
 	}
 }
 
+/* The verdict of a report with two findings of gains in ms. */
+static char *verdict_of_two(double first_ms, double second_ms, enum confidence second)
+{
+	struct str text = { 0 };
+	struct report report;
+	struct finding findings[2];
+
+	sample_make("figure7", &report);
+	findings[0] = findings[1] = report.findings[0];
+	findings[0].gain_ms_per_iteration = first_ms;
+	findings[0].gain_pct = (double)NAN;
+	findings[0].confidence = CONFIDENCE_HIGH;
+	findings[1].gain_ms_per_iteration = second_ms;
+	findings[1].gain_pct = (double)NAN;
+	findings[1].confidence = second;
+	findings[1].name = "load";
+	report.findings = findings;
+	report.finding_cnt = 2;
+	phrase_verdict(&text, &report);
+	arena_done(&report.arena);
+	return text.data;
+}
+
+static void a_far_larger_loss_that_is_less_sure_is_in_the_first_sentence(void **state)
+{
+	static const struct {
+		double first_ms, second_ms;
+		enum confidence second;
+		const char *end;
+	} cases[] = {
+		{ 2, 20, CONFIDENCE_LOW, "; weaker evidence of a larger loss: " },
+		{ 2, 5, CONFIDENCE_LOW, "; 1 more finding below" },
+		{ 20, 20, CONFIDENCE_HIGH, "; 1 more finding below" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char *text = verdict_of_two(cases[i].first_ms, cases[i].second_ms, cases[i].second);
+		const char *end = strstr(text, "; ");
+
+		assert_non_null(end);
+		assert_int_equal(strncmp(end, cases[i].end, strlen(cases[i].end)), 0);
+		assert_int_equal(strstr(text, " 20.0 ms per iteration in load") != NULL, i == 0);
+		free(text);
+	}
+}
+
 static char *verdict_of_hang(const char *id, const char *name, size_t stack_cnt)
 {
 	struct str text = { 0 };
@@ -523,6 +570,7 @@ int main(void)
 		cmocka_unit_test(json_reports_are_as_in_the_golden_files),
 		cmocka_unit_test(the_rows_of_figure_7_are_printed_as_in_the_paper),
 		cmocka_unit_test(the_verdict_comes_first),
+		cmocka_unit_test(a_far_larger_loss_that_is_less_sure_is_in_the_first_sentence),
 		cmocka_unit_test(
 			the_verdict_of_a_hang_names_the_state_of_a_process_without_a_stack),
 		cmocka_unit_test(missing_data_is_reported),
