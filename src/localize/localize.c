@@ -411,6 +411,18 @@ static int find_wait_ms(const struct run *r, double *ret)
 	return 0;
 }
 
+/* Beside a finding, which says nothing of ranks that are not here. */
+static int note_absent_wait(struct run *r, double wait_ms)
+{
+	if (wait_ms <= 0 || r->out->finding_cnt == 0 || r->out->missing_cnt == 0)
+		return 0;
+	return NOTE(
+		r,
+		"the ranks analyzed wait %.1f ms per iteration (%.0f %%) for ranks whose traces are "
+		"missing, or for the network",
+		wait_ms, 100e6 * wait_ms / r->job.iteration_ns);
+}
+
 static int decide(struct run *r)
 {
 	struct conclude_facts facts = { .matched = r->blame.matched_cnt > 0,
@@ -433,6 +445,8 @@ static int decide(struct run *r)
 		return -ENOMEM;
 	if (past_alike_factor(&r->past, &r->out->alike_factor) < 0 ||
 	    find_past_ms(r, &facts.past_ms) < 0)
+		return -ENOMEM;
+	if (note_absent_wait(r, facts.wait_ms) < 0)
 		return -ENOMEM;
 	return conclude(r->out, &facts);
 }

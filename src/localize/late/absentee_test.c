@@ -17,20 +17,28 @@ static int done(void **state)
 	return 0;
 }
 
-/* Four ranks; rank 3 works 20 ms more before the second of two meetings, in all iterations. */
-static void play(double late_ms)
+/*
+ * Four ranks; rank 3 works so much more before the second of two meetings, in all iterations, and
+ * rank 1 before the first.
+ */
+static void play_two(double late_ms, double first_ms)
 {
 	test_job_init(&job, 4, 0, 0);
 	for (int i = 0; i < 6; i++) {
 		test_iterate(&job);
 		for (size_t w = 0; w < 4; w++)
-			test_work(&job, w, &test_mm, 45);
+			test_work(&job, w, &test_mm, w == 1 ? 45 + first_ms : 45);
 		test_meet(&job, 0, 0, 4, 2);
 		for (size_t w = 0; w < 4; w++)
 			test_work(&job, w, &test_mm, w == 3 ? 45 + late_ms : 45);
 		test_meet(&job, 0, 0, 4, 2);
 	}
 	test_finish(&job);
+}
+
+static void play(double late_ms)
+{
+	play_two(late_ms, 0);
 }
 
 /* The report of the first cnt ranks of a job of world_size. */
@@ -52,6 +60,30 @@ static void waiting_for_an_absent_rank_is_told_in_ms(void **state)
 	localize_first(3, 4);
 	assert_int_equal(report.verdict, VERDICT_INCOMPLETE);
 	assert_non_null(strstr(report.reason, "those present wait up to 20 ms an iteration"));
+}
+
+static bool says_so(void)
+{
+	for (size_t i = 0; i < report.note_cnt; i++) {
+		if (strstr(report.notes[i], "for ranks whose traces are missing") != NULL)
+			return true;
+	}
+	return false;
+}
+
+static void a_finding_does_not_hide_the_waiting_for_an_absent_rank(void **state)
+{
+	(void)state;
+	play_two(20, 15);
+	localize_first(3, 4);
+	assert_int_equal(report.finding_cnt, 1);
+	test_assert_ranks(&report.findings[0], "1");
+	assert_true(says_so());
+	assert_int_equal(done(state), 0);
+	play_two(0, 15);
+	localize_first(3, 4);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_false(says_so());
 }
 
 static void without_waiting_no_fault_shows(void **state)
@@ -103,6 +135,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(waiting_for_an_absent_rank_is_told_in_ms),
+		TEST(a_finding_does_not_hide_the_waiting_for_an_absent_rank),
 		TEST(without_waiting_no_fault_shows),
 		TEST(ranks_left_out_by_choice_do_not_make_a_slow_job_healthy),
 		TEST(a_group_shows_how_many_ranks_there_are),
