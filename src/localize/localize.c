@@ -505,7 +505,7 @@ static int find_accusations(struct run *r)
 	if (error == 0 && !r->options->trigger.present)
 		error = accuse_by_stalls(&r->job, arena, &r->accusations);
 	if (error == 0 && !r->options->trigger.present)
-		error = accuse_by_usage(&r->job, r->out, arena, &r->accusations);
+		error = accuse_by_usage(&r->job, &r->blame, r->out, arena, &r->accusations);
 	if (error == 0)
 		error = gain_find_hidden(&r->job, &r->blame, &options, &r->accusations);
 	weighing_drop_slight(&r->job, &r->blame, &options, &r->accusations);

@@ -1026,6 +1026,12 @@
 #define USAGE_STARVED_FRAC 0.5
 
 /*
+ * USAGE_STARVED_SELF: share of USAGE_STARVED_FRAC | second simulator, even seeds: 0.68 to 1.34 in one job |
+ * as much without work is enough where a device waits for the other ranks the rest of it
+ */
+#define USAGE_STARVED_SELF 0.5
+
+/*
  * USAGE_ITERATIONS: iterations | two have no middle | of as many the median counts, not the window
  */
 #define USAGE_ITERATIONS 3u

@@ -22,7 +22,8 @@ struct look {
 	const struct report *report;
 	struct arena *arena;
 	accusations *list;
-	double *fracs; /* by worker: the share of the window that a sign holds */
+	double *fracs;	 /* by worker: the share of the window that a sign holds */
+	double *waiting; /* by worker: the share of the window that it waits for late ranks */
 	const char **lines;
 	size_t line_cnt;
 	bool no_memory;
@@ -426,6 +427,17 @@ static int accuse(struct look *look, const struct sign_rule *rule, uint32_t *wor
 	return look->no_memory ? -ENOMEM : vec_push(look->list, a);
 }
 
+/*
+ * A rank whose host was a little faster waits in a collective for those of the others, and its device
+ * is at work then: it has as little to do.
+ */
+static bool is_struck(const struct look *look, const struct sign_rule *rule, size_t w, double frac)
+{
+	return frac >= rule->least_frac ||
+	       (rule->sign == USAGE_STARVED && frac >= USAGE_STARVED_SELF * rule->least_frac &&
+		frac + look->waiting[w] >= rule->least_frac);
+}
+
 static int try_rule(struct look *look, const struct sign_rule *rule)
 {
 	size_t cnt = look->job->worker_cnt, above = 0;
@@ -438,7 +450,7 @@ static int try_rule(struct look *look, const struct sign_rule *rule)
 	for (uint32_t w = 0; w < cnt; w++) {
 		double frac = use_of(look, w)->known ? rule->frac(look, w) : 0;
 
-		if (frac < rule->least_frac)
+		if (!is_struck(look, rule, w, frac))
 			continue;
 		look->fracs[above] = frac;
 		workers[above++] = w;
@@ -451,15 +463,33 @@ static int try_rule(struct look *look, const struct sign_rule *rule)
 	return accuse(look, rule, workers, above, own_ns);
 }
 
-int accuse_by_usage(const struct job *job, const struct report *report, struct arena *arena,
-		    accusations *list)
+/* By worker, how long it waits for late ranks: a share of its window. */
+static void find_waiting(const struct look *look, const struct blame *blame)
+{
+	const struct job *job = look->job;
+
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		look->fracs[w] = 1; /* each late rank counts */
+	blame_sum_waits(blame, look->fracs, look->waiting);
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		look->waiting[w] /= (double)MAX(job->workers[w].fp->window_ns, 1);
+}
+
+int accuse_by_usage(const struct job *job, const struct blame *blame, const struct report *report,
+		    struct arena *arena, accusations *list)
 {
 	_cleanup_free_ double *fracs = calloc(job->worker_cnt + 1, sizeof(*fracs));
-	struct look look = {
-		.job = job, .report = report, .arena = arena, .list = list, .fracs = fracs
-	};
-	int error = fracs != NULL ? 0 : -ENOMEM;
+	_cleanup_free_ double *waiting = calloc(job->worker_cnt + 1, sizeof(*waiting));
+	struct look look = { .job = job,
+			     .report = report,
+			     .arena = arena,
+			     .list = list,
+			     .fracs = fracs,
+			     .waiting = waiting };
+	int error = fracs != NULL && waiting != NULL ? 0 : -ENOMEM;
 
+	if (error == 0)
+		find_waiting(&look, blame);
 	for (size_t i = 0; i < ARRAY_SIZE(rules) && error == 0; i++)
 		error = try_rule(&look, &rules[i]);
 	return error;

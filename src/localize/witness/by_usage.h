@@ -14,8 +14,9 @@
  * report: has the workers' use of their GPUs, and the totals. list: what other witnesses found;
  * what an accusation explains already is not accused again. Returns 0 or -ENOMEM.
  */
-_must_check_ int accuse_by_usage(const struct job *job, const struct report *report,
-				 struct arena *arena, accusations *list);
+_must_check_ int accuse_by_usage(const struct job *job, const struct blame *blame,
+				 const struct report *report, struct arena *arena,
+				 accusations *list);
 
 /* Whether GPUs that wait for their host are accused. */
 bool by_usage_says_starved(const accusations *list);

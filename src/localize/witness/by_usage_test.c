@@ -15,10 +15,9 @@ static int64_t ns_of_ms(double ms)
 	return (int64_t)(ms * 1e6);
 }
 
-/* Workers that compute for half of the window and are otherwise idle. */
-static void use_gpus(size_t workers)
+/* Gives the workers GPUs that compute for half of the window and are otherwise idle. */
+static void add_gpus(size_t workers)
 {
-	test_job_init(&job, workers, WINDOW_MS, ITERATIONS);
 	for (size_t w = 0; w < workers; w++) {
 		struct fingerprint *fp = &job.workers[w].fp;
 
@@ -36,6 +35,12 @@ static void use_gpus(size_t workers)
 		assert_non_null(fp->totals);
 		fp->use_cnt = ITERATIONS;
 	}
+}
+
+static void use_gpus(size_t workers)
+{
+	test_job_init(&job, workers, WINDOW_MS, ITERATIONS);
+	add_gpus(workers);
 }
 
 static void add_total(size_t w, const char *name, enum event_kind kind, uint64_t cnt, double ms)
@@ -257,6 +262,34 @@ static void gpus_that_wait_for_their_host_are_a_finding_and_no_note(void **state
 		assert_null(strstr(report.notes[i], "bound by its host"));
 }
 
+/* Rank 3 is never the last and waits for the others, by turns, which wait for their hosts. */
+static void play_faster(double its_starved_ms)
+{
+	test_job_init(&job, 4, 0, 0);
+	for (size_t i = 0; i < ITERATIONS; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 4; w++)
+			test_work(&job, w, &test_mm, w == i % 3 ? 98 : 68);
+		test_meet(&job, 0, 0, 4, 2);
+	}
+	test_finish(&job);
+	add_gpus(4);
+	for (size_t w = 0; w < 4; w++)
+		starve(w, 0, w == 3 ? its_starved_ms : 90);
+	ask();
+}
+
+static void a_gpu_that_waits_for_ranks_that_wait_for_their_hosts_is_one_of_them(void **state)
+{
+	(void)state;
+	play_faster(30);
+	assert_non_null(test_find(&report, "host-bound"));
+	assert_true(test_find(&report, "host-bound")->all_workers);
+	assert_int_equal(done(state), 0);
+	play_faster(10); /* its host is another matter */
+	assert_null(test_find(&report, "host-bound"));
+}
+
 static void some_waiting_for_the_host_is_a_note(void **state)
 {
 	bool noted = false;
@@ -315,6 +348,7 @@ int main(void)
 		TEST(synchronizations_are_named_by_their_call),
 		TEST(one_wait_of_an_iteration_is_not_the_fault),
 		TEST(gpus_that_wait_for_their_host_are_a_finding_and_no_note),
+		TEST(a_gpu_that_waits_for_ranks_that_wait_for_their_hosts_is_one_of_them),
 		TEST(some_waiting_for_the_host_is_a_note),
 		TEST(a_job_that_lacks_ranks_is_not_all_ranks),
 		TEST(a_live_job_is_not_accused_of_what_it_always_has),
