@@ -10,6 +10,7 @@
 #include "live/run/member.h"
 
 struct bus_login;
+struct tokens;
 
 enum fleet_role {
 	FLEET_MEMBER, /* watches the workers of one host; started by hostd */
@@ -54,6 +55,10 @@ struct run_options {
 	bool no_stall_window;			       /* --no-stall-window */
 	struct netaddress metrics;		       /* --metrics: where; host "": nowhere */
 	bool metrics_xpu;			       /* --metrics-compat xpu_timer */
+	struct netaddress ui;	   /* --ui: where the page is; without host and path: nowhere */
+	const char *ui_token_file; /* --token-file; NULL: none */
+	const struct tokens *ui_tokens; /* read from it before the job starts; NULL: none */
+	const char *ui_host;		/* --ui-host; NULL: none */
 	const char *gpu_samples; /* --gpu-samples: "own", a folder; "none", NULL: no PM sampling */
 	bool gpu_calls;		 /* --gpu-calls: count and time calls of a GPU's libraries */
 	struct member member;	 /* among the members of the job; --hub can change it */
