@@ -44,6 +44,10 @@ static void put_coverage(struct str *out, const json_t *live)
 		      { "ended", "ended" } };
 	struct str text = { 0 };
 
+	if (count_of(coverage, "world_size") == 0) {
+		pageparts_fact(out, "Coverage", "no rank has connected yet");
+		return;
+	}
 	str_printf(&text, "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " ranks watched",
 		   count_of(coverage, "watched"), count_of(coverage, "world_size"));
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
