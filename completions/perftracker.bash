@@ -27,7 +27,7 @@ _perftracker_options() {
 	localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --color --verbose --jobs --help' ;;
 	doctor) echo '--python --format --verbose --exit-code --root --help' ;;
 	hostd) echo '--config --set --check-config --log-format --color --help' ;;
-	hub) echo '--config --set --check-config --log-format --color --help' ;;
+	hub) echo '--config --set --check-config --log-format --color --ui --help' ;;
 	gpu-sampler) echo '--cupti --window --help' ;;
 	esac
 }
@@ -198,6 +198,7 @@ _perftracker_value() {
 	'hub --set') ;;
 	'hub --log-format') _perftracker_words 'auto people logfmt json' ;;
 	'hub --color') _perftracker_words 'auto always never' ;;
+	'hub --ui') ;;
 	'gpu-sampler --cupti') _perftracker_paths -f ;;
 	*) return 1 ;;
 	esac

@@ -239,6 +239,7 @@ complete -c perftracker -n '__fish_seen_subcommand_from hub' -l set -x -d 'a key
 complete -c perftracker -n '__fish_seen_subcommand_from hub' -l check-config -d 'print each key, its value and where that comes from, or what is wrong with it, and exit'
 complete -c perftracker -n '__fish_seen_subcommand_from hub' -l log-format -x -a 'auto people logfmt json' -d 'format of log lines on stderr; auto: people on a terminal, else logfmt'
 complete -c perftracker -n '__fish_seen_subcommand_from hub' -l color -x -a 'auto always never' -d 'color texts; auto: on a terminal, unless NO_COLOR is set'
+complete -c perftracker -n '__fish_seen_subcommand_from hub' -l ui -x -d 'serve a page and an API of the hub'\''s jobs; as --set hub.ui=[ADDR:]PORT'
 complete -c perftracker -n '__fish_seen_subcommand_from hub' -l help -s h -d 'show help'
 complete -c perftracker -n '__fish_seen_subcommand_from gpu-sampler' -l cupti -r -F -d 'libcupti of CUDA 12.6 or later'
 complete -c perftracker -n '__fish_seen_subcommand_from gpu-sampler' -l window -d 'sample from the start until standard input is closed'

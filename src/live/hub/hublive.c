@@ -148,7 +148,9 @@ int hublive_print(const struct hub *hub, struct str *out)
 
 	jobstate_pace(states, hub->workers.cnt, &pace);
 	jsonwriter_put_text(&w, root, "schema", "perftracker.live.v1");
-	jsonwriter_put_text(&w, root, "job", keeper_borrow_key(hub->show.page));
+	jsonwriter_put_text(
+		&w, root, "job",
+		keeper_borrow_key(hub->show.page != NULL ? hub->show.page : hub->keeper));
 	put_count(&w, root, "at_ms", (uint64_t)(clock_wall_ns() / NSEC_PER_MSEC));
 	jsonwriter_put_text(&w, root, "state",
 			    jobstate_word(states, hub->workers.cnt, hub->profile.active));

@@ -17,6 +17,8 @@ enum fleet_role {
 	FLEET_LEADER, /* decides and reports; started by the hub */
 };
 
+#define FLEET_LIVE_END ".live" /* behind the name of a leader's socket: its job as it is now */
+
 /* The place of a daemon in a fleet. All that it points to is borrowed. */
 struct fleet_job {
 	enum fleet_role role;
@@ -26,6 +28,7 @@ struct fleet_job {
 	int relay_fd;		       /* FLEET_MEMBER: to hostd, which has the connection */
 	const struct bus_login *login; /* FLEET_LEADER: of its own connection */
 	int64_t linger_ns;	       /* a job without workers is over after so long */
+	bool shown;		       /* FLEET_LEADER: a page of the hub shows the job */
 	const struct seal *seal;       /* of orders; NULL: they are not signed */
 	int64_t window_ns;	       /* the longest that this host carries out */
 	uint32_t windows_per_hour;
