@@ -169,6 +169,8 @@ class Page(PageTest):
         outcome = self.await_request(key)
         self.assertEqual(outcome["state"], "done", outcome)
         self.assertTrue(outcome["text"].endswith("/report-1.html"), outcome)
+        page = self.ask_page(f"/jobs/{key}").text
+        self.assertIn(f'<a href="/reports/{key}-1">report 1</a>', page)
         asked = self.ask_page(
             api, "POST", json.dumps({"reason": "by a program"}), Content_Type="application/json"
         )

@@ -92,6 +92,7 @@ static void *ui_main(void *arg)
 	struct server *server = NULL;
 	struct err err = { "" };
 
+	(void)pthread_setname_np(pthread_self(), "pt-page"); /* host/process/ownthreads.c */
 	if (open_parts(ui, &routes, &server, &err) < 0) {
 		log_line(LOG_WARNING, "event=page-off why=\"%s\"", err.text);
 	} else {

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 
 static json_int_t count_of(const json_t *object, const char *key)
 {
@@ -76,16 +77,17 @@ static void put_pace(struct str *out, const json_t *live)
 	str_done(&text);
 }
 
-/* "recording from step 120, request: 3 of 4 ranks in". */
+/* "recording from step 120 (request): 1 recording, 3 of 4 in". */
 static void put_order(struct str *out, const json_t *live)
 {
 	const json_t *order = json_object_get(live, "order");
+	const char *state = text_of(order, "state");
 	struct str text = { 0 };
 
 	if (json_is_object(order)) {
-		str_printf(&text, "%s", text_of(order, "state"));
-		str_printf(&text, " %" JSON_INTEGER_FORMAT " (%s)", count_of(order, "first_step"),
-			   text_of(order, "why"));
+		str_printf(&text, "%s%s %" JSON_INTEGER_FORMAT " (%s)", state,
+			   strcmp(state, "waiting for the step") == 0 ? "" : " from step",
+			   count_of(order, "first_step"), text_of(order, "why"));
 		str_printf(&text,
 			   ": %" JSON_INTEGER_FORMAT " recording, %" JSON_INTEGER_FORMAT
 			   " of %" JSON_INTEGER_FORMAT " in",
@@ -157,7 +159,21 @@ static void put_ranks(struct str *out, const json_t *live)
 			   more);
 }
 
-static void put_request(struct str *out, const json_t *request)
+/* A report's file as a link to its page here. */
+static void put_outcome(struct str *out, const char *key, const char *text)
+{
+	const char *name = strrchr(text, '/');
+	uint64_t number;
+
+	if (name == NULL || sscanf(name, "/report-%" SCNu64 ".html", &number) != 1) {
+		markup_text_short(out, text, 300);
+		return;
+	}
+	str_printf(out, "<a href=\"/reports/%s-%" PRIu64 "\">report %" PRIu64 "</a>", key, number,
+		   number);
+}
+
+static void put_request(struct str *out, const char *key, const json_t *request)
 {
 	char at[32];
 
@@ -169,11 +185,11 @@ static void put_request(struct str *out, const json_t *request)
 	str_append(out, "</td><td data-name=\"State\">");
 	markup_text_short(out, text_of(request, "state"), 20);
 	str_append(out, "</td><td data-name=\"Outcome\">");
-	markup_text_short(out, text_of(request, "text"), 300);
+	put_outcome(out, key, text_of(request, "text"));
 	str_append(out, "</td></tr>\n");
 }
 
-static void put_requests(struct str *out, const json_t *live)
+static void put_requests(struct str *out, const char *key, const json_t *live)
 {
 	const json_t *requests = json_object_get(live, "requests"), *request;
 	size_t i;
@@ -184,7 +200,7 @@ static void put_requests(struct str *out, const json_t *live)
 		   "<th scope=\"col\">At (UTC)</th><th scope=\"col\">Who</th>"
 		   "<th scope=\"col\">Reason</th><th scope=\"col\">State</th>"
 		   "<th scope=\"col\">Outcome</th>");
-	json_array_foreach(requests, i, request) put_request(out, request);
+	json_array_foreach(requests, i, request) put_request(out, key, request);
 	str_append(out, "</tbody></table></div>\n");
 }
 
@@ -222,7 +238,7 @@ void livepart_put(struct str *out, struct call *call, const char *key, const cha
 	pageparts_fact(out, "PerfTracker's own cost", text_of(root, "cost"));
 	str_append(out, "</dl>\n");
 	put_form(out, key);
-	put_requests(out, root);
+	put_requests(out, key, root);
 	put_ranks(out, root);
 	json_decref(root);
 }
