@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/ui/uijob.h"
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "live/ui/pagestore.h"
 #include "live/ui/uiserver.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct uijob {
 	char socket[128], place[160];
@@ -63,16 +64,19 @@ static int ask_profile(void *arg, const struct routes_wish *wish, struct err *er
 	return uiasks_send(job->asks, job->socket, wish, err);
 }
 
-static void remove_store(const struct uijob *job)
+/* Of a process that had this number, and of others that were killed. */
+static void remove_left(const struct uijob *job)
 {
-	static const char *const ends[] = { "", "-wal", "-shm", "-journal" };
+	char folder[sizeof(job->place)];
+	char *slash;
 
-	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
-		char path[sizeof(job->place) + 16];
-
-		(void)snprintf(path, sizeof(path), "%s%s", job->place, ends[i]);
-		(void)unlink(path);
-	}
+	pagestore_remove(job->place);
+	(void)snprintf(folder, sizeof(folder), "%s", job->place);
+	slash = strrchr(folder, '/');
+	if (slash == NULL)
+		return;
+	*slash = '\0';
+	pagestore_remove_stale(folder, clock_wall_ns());
 }
 
 static int open_keeper(struct uijob *job, const struct run_options *options,
@@ -87,7 +91,7 @@ static int open_keeper(struct uijob *job, const struct run_options *options,
 	struct err err = { "" };
 	int ret;
 
-	remove_store(job); /* of a process that had this number and was killed */
+	remove_left(job);
 	ret = keeper_open(&setup, &job->keeper, &err);
 	if (ret < 0)
 		log_line(LOG_WARNING, "event=page-off why=\"%s\"", err.text);
@@ -124,7 +128,7 @@ struct uijob *uijob_open(const struct run_options *options, const char *socket, 
 	}
 	(void)pthread_mutex_init(&job->lock, NULL);
 	(void)snprintf(job->socket, sizeof(job->socket), "%s", socket);
-	(void)snprintf(job->place, sizeof(job->place), "%s.page", socket);
+	(void)snprintf(job->place, sizeof(job->place), "%s" PAGESTORE_END, socket);
 	job->live = (struct routes_live){ read_live, ask_profile, job };
 	job->asks = uiasks_new();
 	if (job->asks == NULL || open_keeper(job, options, twin) < 0)
@@ -151,7 +155,7 @@ struct uijob *uijob_close(struct uijob *job)
 	job->server = uiserver_close(job->server);
 	job->keeper = keeper_close(job->keeper);
 	job->asks = uiasks_free(job->asks);
-	remove_store(job);
+	pagestore_remove(job->place);
 	(void)pthread_mutex_destroy(&job->lock);
 	str_done(&job->text);
 	free(job);
