@@ -110,6 +110,7 @@ struct uiserver *uiserver_start(const struct uiserver_setup *setup)
 	struct uiserver *ui = calloc(1, sizeof(*ui));
 	int error = ENOMEM;
 
+	json_object_seed(0); /* before two threads make the first objects */
 	if (ui != NULL) {
 		ui->setup = *setup;
 		(void)snprintf(ui->place, sizeof(ui->place), "%s", setup->place);
