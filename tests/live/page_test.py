@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import selectors
+import shutil
 import signal
 import socket
 import stat
@@ -27,6 +28,9 @@ sys.path.insert(0, str(ROOT / "src" / "report"))
 import schema_check  # noqa: E402
 
 LIMIT_S = 240
+MODULES = os.environ.get("PERFTRACKER_PLAYWRIGHT", "")
+CHROMIUM = os.environ.get("PERFTRACKER_CHROMIUM", "/usr/bin/chromium")
+FOUND = os.path.isdir(f"{MODULES}/playwright-core") and os.access(CHROMIUM, os.X_OK)
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
@@ -263,6 +267,28 @@ class Page(PageTest):
         self.assertEqual(done.stdout.strip(), b"%o" % stat.S_IMODE(0o600))
         self.assertIn(f"event=page url=unix:{path}".encode(), done.stderr)
         self.assertFalse(path.exists())
+
+
+@unittest.skipUnless(FOUND and shutil.which("node"), "needs node, chromium and playwright-core")
+class Browser(PageTest):
+    def test_the_form_works_in_a_real_browser_with_and_without_scripts(self) -> None:
+        words = ("--ui", "0", "--store", "none")
+        with self.job(*QUICK, *words, *self.fake("--iterations", "100000", "--ms", "20")) as run:
+            key = self.open_page(run)
+            url = f"http://127.0.0.1:{self.port}"
+            done = subprocess.run(
+                ["node", str(pathlib.Path(__file__).with_name("page.cjs")), url, key],
+                capture_output=True, text=True, timeout=2 * LIMIT_S,
+                env={**os.environ, "PERFTRACKER_CHROMIUM": CHROMIUM},
+            )  # fmt: skip
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found = json.loads(done.stdout)
+            self.assertEqual(found["sent"], 2 * [f"{url}/jobs/{key}"])
+            self.assertEqual((found["wrong"], found["axe"]), ([], []))
+            self.assertEqual(found["kept"], "<b>script: true</b>")
+            page = self.ask_page(f"/jobs/{key}").text
+            for said in ("true", "false"):
+                self.assertIn(f"&lt;b&gt;script: {said}&lt;/b&gt;", page)
 
 
 if __name__ == "__main__":
