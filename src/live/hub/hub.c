@@ -126,6 +126,15 @@ static void start_asked(struct hub *hub, int64_t now_ns)
 		hub_reply(hub, -ret, strerror(-ret));
 }
 
+/* Several may ask before the order begins: each is logged with it. */
+static void keep_why(struct hub *hub, const char *why)
+{
+	size_t len = hub->asked_until_ns > 0 ? strlen(hub->asked_why) : 0;
+
+	(void)snprintf(hub->asked_why + len, sizeof(hub->asked_why) - len, "%s%s",
+		       len > 0 && why[0] != '\0' ? "; " : "", why);
+}
+
 static void take_profile_ask(struct hub *hub, const struct wire_ask *ask)
 {
 	int64_t now_ns = clock_mono_ns(), window_ns;
@@ -139,12 +148,14 @@ static void take_profile_ask(struct hub *hub, const struct wire_ask *ask)
 	/* A profile under way answers this request, too. */
 	if (hub->profile.active && strcmp(hub->profile.trigger.kind, PROFILE_EARLY) == 0)
 		hub->profile.trigger.kind = PROFILE_REQUEST;
-	if (hub->profile.active)
+	if (hub->profile.active) {
 		note_asked(hub, ask->why);
-	if (hub->profile.active || hub->asked_until_ns > 0)
+		return;
+	}
+	keep_why(hub, ask->why);
+	if (hub->asked_until_ns > 0)
 		return;
 	hub->asked_window_ns = window_ns;
-	memcpy(hub->asked_why, ask->why, sizeof(hub->asked_why));
 	hub->asked_until_ns = now_ns + PROFILE_ASKED_NS;
 	start_asked(hub, now_ns);
 }

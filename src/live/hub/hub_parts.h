@@ -36,7 +36,7 @@ struct hub {
 	VEC(struct wire_where) wheres;	/* of the latest hang, by worker */
 	VEC(uint64_t) askers;		/* clients of hostd that wait for a report */
 	int64_t asked_window_ns, asked_until_ns; /* a request that has not begun; until 0: none */
-	char asked_why[WIRE_ASK_WHY];		 /* who asked, and why; "": not known */
+	char asked_why[8 * WIRE_ASK_WHY]; /* who asked, and why, all of them; "": not known */
 	struct jobwatch watch;
 	struct overhead overhead;
 	struct own_cpu own; /* of this host's threads; the latest from hostd */

@@ -202,6 +202,25 @@ static void an_order_is_followed_from_its_step_to_the_last_rank(void **state)
 	json_decref(root);
 }
 
+static void all_who_asked_before_an_order_are_kept_with_it(void **state)
+{
+	struct wire_state worker = test_worker(0, 500, 0); /* its pace is not known yet */
+	json_t *root;
+
+	(void)state;
+	say_worker(&worker);
+	ask("ann\nfirst");
+	ask("");
+	ask("bob\nsecond");
+	root = live();
+	assert_true(json_is_true(json_object_get(root, "asked")));
+	json_decref(root);
+	assert_string_equal(f.hub->asked_why, "ann: first; bob: second");
+	for (int i = 0; i < 60; i++)
+		ask("eve\n0123456789012345678901234567890123456789");
+	assert_true(strlen(f.hub->asked_why) < sizeof(f.hub->asked_why));
+}
+
 static void count_said(void *arg, const struct str *live)
 {
 	(void)arg;
@@ -232,6 +251,7 @@ int main(void)
 		with_hub(ranks_that_are_off_or_were_never_seen_are_not_covered),
 		with_hub(ranks_beyond_the_limit_are_counted),
 		with_hub(an_order_is_followed_from_its_step_to_the_last_rank),
+		with_hub(all_who_asked_before_an_order_are_kept_with_it),
 		with_hub(it_is_said_once_a_second_and_only_if_somebody_looks),
 	};
 
