@@ -4,7 +4,7 @@
 
 _perftracker_options() {
 	case $1 in
-	run) echo '--output --keep-traces --format --report-to --log-format --color --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --audit-every --no-checkup --no-stall-window --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --hub --secret-file --insecure --store --config --show-settings --help' ;;
+	run) echo '--output --keep-traces --format --report-to --log-format --color --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --audit-every --no-checkup --no-stall-window --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --ui --token-file --ui-host --hub --secret-file --insecure --store --config --show-settings --help' ;;
 	profile) echo '--job --socket --format --output --window --timeout --help' ;;
 	status) echo '--job --socket --hub --config --watch --format --help' ;;
 	accept) echo '--job --socket --help' ;;
@@ -27,7 +27,7 @@ _perftracker_options() {
 	localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --color --verbose --jobs --help' ;;
 	doctor) echo '--python --format --verbose --exit-code --root --help' ;;
 	hostd) echo '--config --set --check-config --log-format --color --help' ;;
-	hub) echo '--config --set --check-config --log-format --color --help' ;;
+	hub) echo '--config --set --check-config --log-format --color --ui --help' ;;
 	gpu-sampler) echo '--cupti --window --help' ;;
 	esac
 }
@@ -69,6 +69,9 @@ _perftracker_value() {
 	'run --jobs') ;;
 	'run --metrics') ;;
 	'run --metrics-compat') _perftracker_words 'xpu_timer' ;;
+	'run --ui') ;;
+	'run --token-file') _perftracker_paths -f ;;
+	'run --ui-host') ;;
 	'run --hub') ;;
 	'run --secret-file') _perftracker_paths -f ;;
 	'run --store') ;;
@@ -195,6 +198,7 @@ _perftracker_value() {
 	'hub --set') ;;
 	'hub --log-format') _perftracker_words 'auto people logfmt json' ;;
 	'hub --color') _perftracker_words 'auto always never' ;;
+	'hub --ui') ;;
 	'gpu-sampler --cupti') _perftracker_paths -f ;;
 	*) return 1 ;;
 	esac

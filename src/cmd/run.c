@@ -10,6 +10,7 @@
 #include "live/run/options.h"
 #include "live/run/runlog.h"
 #include "live/run/supervise.h"
+#include "live/ui/uiserver.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -36,6 +37,15 @@ static int set_metrics(void *address, const char *text, struct err *err)
 
 	if (netaddress_parse(text, (struct netaddress *)address, &why) < 0)
 		return err_set(err, EINVAL, "--metrics: %s", why.text);
+	return 0;
+}
+
+static int set_ui(void *address, const char *text, struct err *err)
+{
+	struct err why = { "" };
+
+	if (netaddress_parse_any(text, (struct netaddress *)address, &why) < 0)
+		return err_set(err, EINVAL, "--ui: %s", why.text);
 	return 0;
 }
 
@@ -249,6 +259,28 @@ static const struct option_row rows[] = {
 	  FIELD(metrics_xpu),
 	  .help = "also serve the metrics under xpu_timer's names, XPU_TIMER_*" },
 
+	{ .help = "Page" },
+	{ .name = "ui",
+	  .argument = "[ADDR:]PORT",
+	  FIELD(ui),
+	  .set = set_ui,
+	  .help = "serve a page and an API of this job while it runs; ADDR defaults to 127.0.0.1; "
+		  "port 0 is any free one; or unix:PATH",
+	  .preset = "not served",
+	  .more = "The log has the address. On 127.0.0.1 and on a Unix socket only processes of the "
+		  "same user are answered; any other address needs --token-file. The page needs no "
+		  "store. When the job has ended, `perftracker serve DIR` shows its reports. A port "
+		  "that is in use is a warning, and the job runs without a page." },
+	{ .name = "token-file",
+	  .argument = "FILE",
+	  FIELD(ui_token_file),
+	  .help = "who may ask the page: lines \"viewer TOKEN\" or \"operator TOKEN\"",
+	  .more = "As of `perftracker serve`. An operator may also ask for a profile." },
+	{ .name = "ui-host",
+	  .argument = "NAME",
+	  FIELD(ui_host),
+	  .help = "a further name of the page's server, for instance that of a proxy" },
+
 	{ .help = "Several hosts" },
 	{ .name = "hub",
 	  .argument = "HOST:PORT|none",
@@ -304,6 +336,24 @@ static void warn_of_gpu_samples(const char *from)
 		 "event=no-gpu-samples dir=\"%s\" why=\"%s\" effect=\"no hardware counters of GPUs "
 		 "until 'perftracker gpu-sampler' writes there\"",
 		 from, strerror(errno));
+}
+
+/* Who may ask the page is known before the job starts. Returns OPTIONS_PARSED or EXIT_USAGE. */
+static int check_page(struct run_options *options)
+{
+	struct tokens *tokens = NULL;
+	struct err err = { "" };
+
+	if (uiserver_check(&options->ui, options->ui_token_file, &err) < 0)
+		return cmd_usage_error("run", "--ui: %s (--token-file FILE)", err.text);
+	if (options->ui_token_file == NULL)
+		return OPTIONS_PARSED;
+	if (!uiserver_is_wanted(&options->ui))
+		return cmd_usage_error("run", "--token-file needs --ui");
+	if (tokens_read(options->ui_token_file, &tokens, &err) < 0)
+		return cmd_usage_error("run", "--token-file: %s", err.text);
+	options->ui_tokens = tokens; /* until the process ends */
+	return OPTIONS_PARSED;
 }
 
 /* Options that exclude or need each other. Returns OPTIONS_PARSED or EXIT_USAGE. */
@@ -397,6 +447,8 @@ static int run_main(const struct command *command, int argc, char **argv)
 		status = show_settings(command, &settings);
 	if (status == OPTIONS_PARSED)
 		status = check_options(&a.options);
+	if (status == OPTIONS_PARSED)
+		status = check_page(&a.options);
 	if (status == OPTIONS_PARSED && first >= argc)
 		status = cmd_usage_error(command->name, "expected the command to run");
 	if (status == OPTIONS_PARSED)

@@ -13,7 +13,7 @@
 	X(GPU_RECORDS, "gpu-records", "thread of each worker that reads GPU records")      \
 	X(GPU_CALLS, "gpu-calls", "thread of each worker that times GPU calls")            \
 	X(DAEMON, "daemon", "thread that watches all workers of the host")                 \
-	X(METRICS, "metrics", "threads that serve /metrics")                               \
+	X(METRICS, "metrics", "threads that serve /metrics and the page")                  \
 	X(GPUWATCH, "gpuwatch", "thread that asks the GPUs' driver")                       \
 	X(SUMMARIZE, "summarize", "processes that make fingerprints or read GPU counters") \
 	X(RUN, "run", "process that the user started")

@@ -5,9 +5,10 @@
 #include "serve/routes.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
-/* A member of an object. type: "string?" may be null; "[Job" is a list of objects. */
+/* A member of an object. type: "string?" may be null; "[Job" is a list of objects; "Order?" one. */
 struct field {
 	const char *key, *type, *about;
 };
@@ -88,6 +89,66 @@ static const struct field pace[] = {
 	{ "least_ms", "number?", "" },
 	{ "most_ms", "number?", "" },
 };
+static const struct field live[] = {
+	{ "schema", "string", "perftracker.live.v1" },
+	{ "job", "string", "Its key; empty where the daemon has none." },
+	{ "at_ms", "integer", "When, in ms since 1970." },
+	{ "state", "string", "waiting, learning, watching, slow, blocked, profiling, ended" },
+	{ "step", "integer", "" },
+	{ "iteration_ms", "number?", "Of the recent iterations of the slowest rank." },
+	{ "baseline_ms", "number?", "What they are compared with." },
+	{ "best_ms", "number?", "" },
+	{ "slow_since_step", "integer?", "null: no rank is slow." },
+	{ "coverage", "Coverage", "" },
+	{ "ranks", "[LiveRank", "At most 64." },
+	{ "ranks_left_out", "integer", "" },
+	{ "order", "Order?", "null: none is under way." },
+	{ "asked", "boolean", "A person has asked, and the order waits for the job's pace." },
+	{ "cost", "string?", "PerfTracker's own cost, as far as it is known." },
+	{ "requests", "[Request", "For profiles by this server, the latest first." },
+};
+static const struct field request[] = {
+	{ "at_ms", "integer", "When, in ms since 1970." },
+	{ "user", "string", "" },
+	{ "reason", "string", "" },
+	{ "state", "string", "waiting, done, failed" },
+	{ "text", "string", "The report's file, or why there is none." },
+};
+static const struct field coverage[] = {
+	{ "world_size", "integer", "Ranks of the job; 0: not known yet." },
+	{ "watched", "integer", "" },
+	{ "not_watched", "integer", "Their hook is off." },
+	{ "ended", "integer", "" },
+	{ "never_seen", "integer", "They did not connect." },
+};
+static const struct field live_rank[] = {
+	{ "rank", "integer?", "" },
+	{ "host", "string", "" },
+	{ "state", "string", "" },
+	{ "step", "integer", "" },
+	{ "iteration_ms", "number?", "" },
+	{ "baseline_ms", "number?", "" },
+};
+static const struct field order[] = {
+	{ "order", "integer", "Its number, which is that of its report." },
+	{ "why", "string", "slowdown, checkup, request, early" },
+	{ "state", "string", "waiting for the step, recording, gathering" },
+	{ "first_step", "integer", "Where it begins." },
+	{ "length_ms", "number?", "As it was expected." },
+	{ "ranks", "integer", "" },
+	{ "recording", "integer", "" },
+	{ "in", "integer", "Ranks whose fingerprint is there." },
+	{ "missed", "integer", "" },
+};
+static const struct field profile_now[] = {
+	{ "reason", "string", "Why; it is logged with the user and the order." },
+};
+static const struct field asked[] = {
+	{ "schema", "string", "perftracker.asked.v1" },
+	{ "job", "string", "Its key." },
+	{ "user", "string", "Who asked." },
+	{ "reason", "string", "" },
+};
 static const struct field reports[] = {
 	{ "schema", "string", "perftracker.reports.v1" },
 	{ "reports", "[ReportRow", "The newest first." },
@@ -137,6 +198,13 @@ static const struct field error[] = {
 static const struct schema schemas[] = {
 	{ "Jobs", "", FIELDS(jobs) },
 	{ "Job", "", FIELDS(job) },
+	{ "Live", "", FIELDS(live) },
+	{ "Coverage", "Ranks of which the daemon knows.", FIELDS(coverage) },
+	{ "LiveRank", "", FIELDS(live_rank) },
+	{ "Order", "A profile under way.", FIELDS(order) },
+	{ "Request", "", FIELDS(request) },
+	{ "ProfileNow", "", FIELDS(profile_now) },
+	{ "Asked", "", FIELDS(asked) },
 	{ "History", "", FIELDS(history) },
 	{ "JobReport", "", FIELDS(job_report) },
 	{ "Finding", "", FIELDS(finding) },
@@ -175,6 +243,19 @@ static json_t *type_of(struct json_writer *w, const struct field *field)
 	if (field->type[0] == '[') {
 		jsonwriter_put_text(w, ret, "type", "array");
 		jsonwriter_put(w, ret, "items", reference(w, field->type + 1));
+	} else if (field->type[0] >= 'A' && field->type[0] <= 'Z') {
+		char name[32];
+		json_t *choices = json_array(), *null = json_object();
+
+		(void)snprintf(name, sizeof(name), "%.*s", (int)(nullable ? len - 1 : len),
+			       field->type);
+		jsonwriter_push(w, choices, reference(w, name));
+		jsonwriter_put_text(w, null, "type", "null");
+		if (nullable)
+			jsonwriter_push(w, choices, null);
+		else
+			json_decref(null);
+		jsonwriter_put(w, ret, "anyOf", choices);
 	} else if (nullable) {
 		types = json_array();
 		jsonwriter_push(w, types, json_stringn(field->type, len - 1));
@@ -252,7 +333,14 @@ static json_t *operation(struct json_writer *w, const struct route *route)
 	for (size_t i = 0; i < route->param_cnt; i++)
 		jsonwriter_push(w, params, parameter(w, &route->params[i]));
 	jsonwriter_put(w, ret, "parameters", params);
-	jsonwriter_put(w, answers, "200", answer_of(w, route->about, route->type, route->schema));
+	if (route->request_schema != NULL) {
+		json_t *body = answer_of(w, "", "application/json", route->request_schema);
+
+		jsonwriter_put(w, body, "required", json_true());
+		jsonwriter_put(w, ret, "requestBody", body);
+	}
+	jsonwriter_put(w, answers, route->writes ? "202" : "200",
+		       answer_of(w, route->about, route->type, route->schema));
 	jsonwriter_put(
 		w, answers, "default",
 		answer_of(w, "What was wrong, and what to do.", "application/json", "Error"));
@@ -270,7 +358,8 @@ static json_t *paths_object(struct json_writer *w)
 		if (routes_table[i].id == NULL)
 			continue;
 		item = json_object();
-		jsonwriter_put(w, item, "get", operation(w, &routes_table[i]));
+		jsonwriter_put(w, item, routes_table[i].writes ? "post" : "get",
+			       operation(w, &routes_table[i]));
 		jsonwriter_put(w, ret, routes_table[i].path, item);
 	}
 	return ret;
@@ -319,7 +408,7 @@ int openapi_print(struct str *out)
 	jsonwriter_put_text(
 		&w, info, "description",
 		"Jobs, reports and hosts that `perftracker serve` shows. Within v1 keys "
-		"are only added. Read only.");
+		"are only added. All is read only but for profileNow.");
 	jsonwriter_put(&w, root, "info", info);
 	jsonwriter_put(&w, root, "security", security(&w));
 	jsonwriter_put(&w, root, "paths", paths_object(&w));

@@ -48,6 +48,13 @@ const struct route routes_table[] = {
 	  "GET /api/v1/openapi.json describes filter, state, limit and cursor", PARAMS(jobs_params) },
 	{ "/api/v1/jobs/{job}", type_json, api_job, "getJob", "One job.", "Job",
 	  "GET /api/v1/jobs lists the jobs", PARAMS(job_params) },
+	{ "/api/v1/jobs/{job}/live", type_json, api_live, "getLive",
+	  "A job that runs, as its daemon says: on servers of `run --ui` and `hub --ui` only.", "Live",
+	  "`perftracker serve` shows what is written: ask the server of the job", PARAMS(job_params) },
+	{ "/api/v1/jobs/{job}/profile", type_json, api_profile, "profileNow",
+	  "Asks for a profile of a job that runs, now; by an operator. The report follows.", "Asked",
+	  "`perftracker profile` on the job's host does the same", PARAMS(job_params),
+	  .writes = true, .request_schema = "ProfileNow" },
 	{ "/api/v1/jobs/{job}/history", type_json, api_history, "getHistory",
 	  "A job with its reports, findings, events and pace.", "History",
 	  "GET /api/v1/jobs lists the jobs", PARAMS(history_params) },
@@ -67,6 +74,7 @@ const struct route routes_table[] = {
 	  "This description, OpenAPI 3.1.", "Description", "" },
 	{ "/", NULL, page_jobs },
 	{ "/jobs/{job}", NULL, page_job },
+	{ "/jobs/{job}/profile", NULL, page_profile, .writes = true },
 	{ "/reports/{report}", NULL, page_report },
 	{ "/hosts", NULL, page_hosts },
 	{ "/style.css", "text/css; charset=utf-8", file_style },
@@ -117,6 +125,10 @@ static unsigned status_of(int error)
 {
 	if (error == -ENOENT || error == -ENODATA)
 		return MHD_HTTP_NOT_FOUND;
+	if (error == -EBUSY || error == -EALREADY)
+		return MHD_HTTP_CONFLICT;
+	if (error == -ENOSYS)
+		return MHD_HTTP_NOT_IMPLEMENTED;
 	return error == -EINVAL || error == -ENOTUNIQ ? MHD_HTTP_BAD_REQUEST
 						      : MHD_HTTP_SERVICE_UNAVAILABLE;
 }
@@ -132,6 +144,13 @@ void routes_answer(void *arg, const struct request *request, struct answer *ret)
 
 		if (!request_path_fits(request->path, route->path, call.part, sizeof(call.part)))
 			continue;
+		if (request->writes != route->writes) {
+			fail(request, MHD_HTTP_METHOD_NOT_ALLOWED,
+			     route->writes ? "use POST here"
+					   : "there is nothing to write here: use GET or HEAD",
+			     "GET /api/v1/openapi.json lists the paths", ret);
+			return;
+		}
 		ret->type = route->type;
 		error = route->make(&call, ret);
 		if (error < 0)

@@ -10,10 +10,29 @@
 #include "serve/feed.h"
 #include "serve/http/server.h"
 
+/* A profile that a person asks for, now. Texts are borrowed. */
+struct routes_wish {
+	const char *job, *folder; /* its key, and where its files are */
+	const char *user, *reason;
+};
+
+/* The daemon of the jobs that are shown, where there is one; on the server's thread. */
+struct routes_live {
+	/*
+	 * Appends the job as it is now: "Live" of the API. Returns 0, -ENOENT: that job does not run
+	 * here (any more), or -errno.
+	 */
+	int (*read)(void *arg, const char *job, const char *folder, struct str *ret);
+	/* Asks for it. Returns 0, -ENOENT as above, -EBUSY, or -errno, with a line in err. */
+	int (*profile)(void *arg, const struct routes_wish *wish, struct err *err);
+	void *arg;
+};
+
 /* The context of all handlers; on the server's thread only. */
 struct routes {
 	struct archive archive;
 	struct feed *feed;
+	const struct routes_live *live; /* NULL: only what is written is shown */
 };
 
 struct call {
@@ -23,7 +42,10 @@ struct call {
 	struct err *err;
 };
 
-/* Returns 0; -ENOENT, -EINVAL: the client's fault; else ours; with a line in err. */
+/*
+ * Returns 0; -ENOENT, -EINVAL: the client's fault; -EBUSY, -EALREADY: not now; -ENOSYS: not on this server;
+ * else ours; with a line in err.
+ */
 typedef int (*route_fn)(struct call *call, struct answer *ret);
 
 struct route_param {
@@ -43,6 +65,8 @@ struct route {
 	const char *help;	/* after a wrong request: what to do */
 	const struct route_param *params;
 	size_t param_cnt;
+	bool writes; /* a POST, with a body as request_schema says; else a GET */
+	const char *request_schema;
 };
 
 extern const struct route routes_table[];
@@ -64,6 +88,8 @@ _must_check_ int routes_read_filter(struct call *call, uint64_t preset, struct a
 /* The handlers: of the API ... */
 int api_jobs(struct call *call, struct answer *ret);
 int api_job(struct call *call, struct answer *ret);
+int api_live(struct call *call, struct answer *ret);
+int api_profile(struct call *call, struct answer *ret);
 int api_history(struct call *call, struct answer *ret);
 int api_reports(struct call *call, struct answer *ret);
 int api_report(struct call *call, struct answer *ret);
@@ -72,6 +98,7 @@ int api_events(struct call *call, struct answer *ret);
 int api_openapi(struct call *call, struct answer *ret);
 /* ... of pages ... */
 int page_jobs(struct call *call, struct answer *ret);
+int page_profile(struct call *call, struct answer *ret);
 int page_job(struct call *call, struct answer *ret);
 int page_report(struct call *call, struct answer *ret);
 int page_hosts(struct call *call, struct answer *ret);

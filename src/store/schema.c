@@ -120,12 +120,15 @@ int schema_version(struct database *database, int64_t *ret, struct err *err)
 
 int schema_check(struct database *database, struct err *err)
 {
+	struct err why = { "" };
 	int64_t version = 0;
-	int ret = read_version(database, &version, err);
+	int ret = read_version(database, &version, &why);
 
 	if (ret < 0 && ret != -EUCLEAN && ret != -EBUSY && ret != -ECONNRESET)
-		return err_set(err, ENODATA, "this is no store of PerfTracker: %.300s", err->text);
+		return err_set(err, ENODATA, "this is no store of PerfTracker: %.300s", why.text);
+	if (ret < 0)
+		return err_set(err, -ret, "%s", why.text);
 	if (ret == 0 && version == 0)
 		return err_set(err, ENODATA, "the store is empty");
-	return ret < 0 ? ret : refuse_newer(version, err);
+	return refuse_newer(version, err);
 }

@@ -94,6 +94,13 @@ int store_open_to_read(const char *where, struct store **ret, struct err *err)
 	return open_database(where, true, ret, err);
 }
 
+int store_relax(struct store *store, struct err *err)
+{
+	if (database_is_server(store->database))
+		return 0;
+	return database_do(store->database, "PRAGMA synchronous = OFF", err);
+}
+
 struct store *store_close(struct store *store)
 {
 	if (store != NULL)

@@ -26,6 +26,12 @@ void store_place(const char *given, char *ret, size_t size);
 /* Opens or makes it; folders of the default place are made, too. 0 or -errno with a line in err. */
 _must_check_ int store_open(const char *where, struct store **ret, struct err *err);
 
+/*
+ * What is written is no longer brought to the disk at each commit: for a file that is of no use
+ * after its process. 0 or -errno with a line in err.
+ */
+_must_check_ int store_relax(struct store *store, struct err *err);
+
 /* Opens what is there. -ENOENT: nothing. */
 _must_check_ int store_open_to_read(const char *where, struct store **ret, struct err *err);
 struct store *store_close(struct store *store);

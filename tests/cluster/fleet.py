@@ -31,7 +31,11 @@ bus:
   nkey_seed_file: {keys}/keys/{user}.seed
 orders: {{key: {orders}, seed_file: {seed}}}
 hostd: {{socket: {folder}/run{number}/hostd.sock, folder: {folder}/hostd{number}}}
-hub: {{folder: {folder}/jobs, run: {folder}/hubrun, store: {folder}/fleet.db}}
+hub:
+  folder: {folder}/jobs
+  run: {folder}/hubrun
+  store: {folder}/fleet.db
+  ui: unix:{folder}/ui
 jobs: {{min_gap_seconds: 0, audit: no, linger_seconds: 5}}
 """
 

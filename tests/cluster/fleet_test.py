@@ -7,16 +7,19 @@ Skipped where network namespaces cannot be made.
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from fleet import WORKERS, FleetTest, live  # noqa: E402
+from fleet import LIMIT_S, WORKERS, FleetTest, live  # noqa: E402
 
 PORT = 29500
 
@@ -38,6 +41,7 @@ class Reports(FleetTest):
         slow, well = self.start_job("slow", PORT), self.start_job("well", PORT + 50)
         self.await_window(PORT)
         self.await_window(PORT + 50)
+        self.look_at_page(PORT + 50)
         self.fault("slow", "sleep.1")
         self.until("a finding", lambda: self.job_report(PORT).get("verdict") == "abnormal")
         self.end_jobs("well", well)
@@ -53,6 +57,36 @@ class Reports(FleetTest):
         kept = json.loads(self.ask("jobs", "--store", store, "--format", "json").stdout)["jobs"]
         self.assertEqual({row["name"] for row in kept},
                          {self.job_out(port).name for port in (PORT, PORT + 50)})  # fmt: skip
+
+    def ask_page(self, path: str, body: str | None = None) -> tuple[int, str]:
+        """By the hub's Unix socket, which is in no host's network."""
+        with contextlib.closing(http.client.HTTPConnection("localhost")) as connection:
+            connection.sock = socket.socket(socket.AF_UNIX)
+            connection.sock.settimeout(LIMIT_S)
+            connection.sock.connect(f"{self.folder}/ui")
+            kind = {"Content-Type": "application/x-www-form-urlencoded"}
+            connection.request("GET" if body is None else "POST", path, body, kind)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+
+    def look_at_page(self, port: int) -> None:
+        """The jobs of the store, how one is now, and a profile of it by its leader."""
+        self.await_line(0, "event=page url=unix:")
+        name = self.job_out(port).name
+        rows = json.loads(self.ask_page("/api/v1/jobs")[1])["jobs"]
+        key = next(row["job"] for row in rows if row["name"] == name)
+        live = json.loads(self.ask_page(f"/api/v1/jobs/{key}/live")[1])
+        self.assertEqual((live["job"], live["coverage"]["watched"]), (key, len(WORKERS)))
+        self.assertIn('id="reason"', self.ask_page(f"/jobs/{key}")[1])
+        status, said = self.ask_page(f"/api/v1/jobs/{key}/profile", "reason=by+the+page")
+        self.assertEqual(status, 202, said)
+
+        def is_done() -> bool:
+            now = json.loads(self.ask_page(f"/api/v1/jobs/{key}/live")[1])
+            return now["requests"][0]["state"] == "done"
+
+        self.until("the outcome", is_done)
+        self.assertIn(': by the page"', self.job_log(port))
 
     def test_a_hub_that_was_killed_goes_on_with_the_job(self) -> None:
         job = self.start_job("job", PORT)

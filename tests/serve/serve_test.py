@@ -185,6 +185,19 @@ class WhoMayAsk(ServeTest):
         named = self.serve(str(GOLDEN), "--host", "tracker.example")
         self.assertEqual(named.get("/", Host="tracker.example").status, 200)
 
+    def test_without_a_daemon_nothing_can_be_asked_for(self) -> None:
+        store = self.make_store()
+        store.job(KEY, "gpt")
+        server = self.serve("--store", str(store.path))
+        for path in (f"/api/v1/jobs/{KEY}/profile", f"/jobs/{KEY}/profile"):
+            answer = server.get(path, method="POST")
+            self.assertEqual(answer.status, 501, answer.text)
+            self.assertIn("no daemon", answer.text)
+        self.assertEqual(server.get(f"/api/v1/jobs/{KEY}/live").status, 501)
+        page = server.get(f"/jobs/{KEY}").text
+        self.assertNotIn("<form", page)
+        self.assertNotIn('id="now"', page)
+
     def test_an_open_address_needs_tokens(self) -> None:
         done = subprocess.run(
             [PROGRAM, "serve", str(GOLDEN), "--listen", "0.0.0.0:0"],

@@ -3,7 +3,20 @@
 #include "cmd/fleet/siteoptions.h"
 #include "live/fleet/hubservice.h"
 
-static const struct option_row rows[] = { SITE_SERVICE_ROWS };
+static const struct option_row rows[] = {
+	SITE_SERVICE_ROWS,
+	{ .name = "ui",
+	  .argument = "[ADDR:]PORT",
+	  OPTION_FIELD(struct site_options, sets),
+	  .set = siteoptions_set_ui,
+	  .expected = "[ADDR:]PORT or unix:PATH",
+	  .help = "serve a page and an API of the hub's jobs; as --set hub.ui=[ADDR:]PORT",
+	  .preset = "hub.ui of the configuration",
+	  .more = "On 127.0.0.1, which ADDR defaults to, and on a Unix socket only processes of the "
+		  "hub's user are answered; any other address needs hub.ui_token_file. The page shows "
+		  "the jobs of hub.store, and how those that run are at this moment. A port that is "
+		  "in use is a warning." },
+};
 
 static int hub_main(const struct command *command, int argc, char **argv)
 {

@@ -19,6 +19,16 @@ int siteoptions_add(void *field, const char *pair, struct err *err)
 	return 0;
 }
 
+int siteoptions_set_ui(void *field, const char *address, struct err *err)
+{
+	struct site_sets *sets = field;
+	bool again = sets->ui[0] != '\0';
+
+	if ((size_t)snprintf(sets->ui, sizeof(sets->ui), "hub.ui=%s", address) >= sizeof(sets->ui))
+		return -EINVAL;
+	return again ? 0 : siteoptions_add(sets, sets->ui, err);
+}
+
 const char *siteoptions_file(const struct site_options *options)
 {
 	return options->config != NULL ? options->config : SITE_DEFAULT_FILE;

@@ -12,6 +12,7 @@ struct site_options {
 	struct site_sets {
 		const char *pairs[SITEOPTIONS_SETS_MAX + 1]; /* end with NULL */
 		size_t cnt;
+		char ui[300]; /* --ui of the hub as such a pair */
 	} sets;
 	bool check_config;
 	unsigned int log_format; /* enum runlog_format */
@@ -21,6 +22,9 @@ struct site_options {
 
 /* optiontable's setter of --set. */
 int siteoptions_add(void *sets, const char *pair, struct err *err);
+
+/* The same for --ui [ADDR:]PORT, which is --set hub.ui=[ADDR:]PORT. */
+int siteoptions_set_ui(void *sets, const char *address, struct err *err);
 
 #define SITE_CONFIG_ROW(owner, field)                                                            \
 	{                                                                                        \

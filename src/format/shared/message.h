@@ -29,7 +29,8 @@ enum message_type {
 			     * the reason */
 	MSG_BYE,	    /* worker: the interpreter ends; `text`: class of the exception that
 			     * ends the program, "": none */
-	MSG_REQUEST,	    /* `perftracker profile`: asks for a profile now */
+	MSG_REQUEST,	    /* `perftracker profile`: asks for a profile now; `text`: "" or
+			     * "USER\nREASON" */
 	MSG_REPLY,  /* daemon's answer to MSG_REQUEST; `status` 0 or errno, `text`: a message */
 	MSG_STATUS, /* `perftracker status`: asks for a line of state of each worker, from
 		      * number `window_ns` on; `step` of the last answer: the next number, 0: all */

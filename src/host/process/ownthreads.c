@@ -18,6 +18,7 @@ static const struct {
 	{ "pt-sampler", OWN_THREAD_SAMPLER },	{ "pt-gpucalls", OWN_THREAD_GPU_CALLS },
 	{ "pt-gpuwatch", OWN_THREAD_GPUWATCH }, { "pt-gpu", OWN_THREAD_GPU_RECORDS },
 	{ "MHD-", OWN_THREAD_METRICS }, /* as libmicrohttpd names its threads */
+	{ "pt-page", OWN_THREAD_METRICS },
 };
 
 void ownthreads_open(struct ownthreads *own, const char *root, uint32_t pid, enum own_thread usual)

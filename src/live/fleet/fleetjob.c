@@ -126,6 +126,7 @@ static int run(const struct words *words, struct site *site, int control_fd, int
 				   .host = site->values.host,
 				   .socket = words->socket,
 				   .relay_fd = relay_fd,
+				   .shown = leads && site->values.hub_ui[0] != '\0',
 				   .linger_ns = site->values.jobs_linger_seconds * NSEC_PER_SEC,
 				   .window_ns =
 					   site->values.hostd_max_window_seconds * NSEC_PER_SEC,

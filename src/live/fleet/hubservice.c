@@ -122,6 +122,7 @@ static void claim(struct hubservice *hub, int64_t now_ns)
 	if (now_ns - hub->connected_ns < CLAIM_NS)
 		return;
 	hub->serving = true;
+	hub->ui = hubui_open(hub->setup.site);
 	log_line(LOG_INFO, "event=hub-serves cluster=\"%s\" folder=\"%s\"",
 		 hub->setup.site->values.cluster, hub->setup.site->values.hub_folder);
 }
@@ -233,6 +234,7 @@ int hubservice_run(const struct hubservice_setup *setup)
 			 "event=insecure effect=\"hosts talk without encryption: "
 			 "everybody on the network can read and forge what they say\"");
 	service_run(&hub.service);
+	hub.ui = hubui_close(hub.ui);
 	lost = service_close(&hub.service);
 	log_line(LOG_INFO,
 		 "event=hub-ended unreadable=%" PRIu64 " other_cluster=%" PRIu64

@@ -4,6 +4,7 @@
 
 #include "base/vec.h"
 #include "live/fleet/hubservice.h"
+#include "live/fleet/hubui.h"
 #include "live/fleet/jobchild.h"
 #include "live/fleet/jobkey.h"
 #include "live/fleet/service.h"
@@ -36,6 +37,7 @@ struct hubservice {
 	char other[64];
 	uint64_t unreadable, unknown_cluster, dropped;
 	bool full_logged, version_logged;
+	struct hubui *ui; /* NULL: no page */
 };
 
 /* A host has the job. */

@@ -198,6 +198,7 @@ static void take_request(struct client *client, const struct message *message,
 				.kind = kind,
 				.pid = client->pid };
 
+	wire_ask_say_why(&ask, message->text);
 	hostd_publish(client->hostd, SUBJECT_ASK, &ask, sizeof(ask));
 }
 

@@ -4,10 +4,10 @@
 #include "base/str.h"
 #include "format/shared/block.h"
 #include "live/hub/hub_parts.h"
+#include "live/hub/hublive.h"
 #include "live/hub/jobstate.h"
 #include "live/hub/keeping.h"
 #include "live/hub/publish.h"
-#include "live/link/wire_request.h"
 #include "live/link/wire_stalls.h"
 #include "live/overhead/costtext.h"
 #include "model/thresholds.h"
@@ -92,6 +92,15 @@ static void accept_pace(struct hub *hub, const struct wire_ask *ask)
 	str_done(&text);
 }
 
+/* An order that a person asked for is logged with the user and the reason, if they were given. */
+static void note_asked(struct hub *hub, const char *why)
+{
+	if (why[0] == '\0')
+		return;
+	keeper_event(hub->keeper, "asked", "order %" PRIu64 " by %s", hub->profile.id, why);
+	log_line(LOG_INFO, "event=profile-asked order=%" PRIu64 " by=\"%s\"", hub->profile.id, why);
+}
+
 /*
  * The pace of the workers is not known at first, nor right after a window: the request waits for two
  * iterations then.
@@ -106,6 +115,8 @@ static void start_asked(struct hub *hub, int64_t now_ns)
 	if (ret == -EAGAIN && living && now_ns < hub->asked_until_ns)
 		return;
 	hub->asked_until_ns = 0;
+	if (ret == 0)
+		note_asked(hub, hub->asked_why);
 	if (ret == -EAGAIN)
 		hub_reply(hub, EAGAIN,
 			  living ? "no worker has shown its iteration time yet: try "
@@ -113,6 +124,15 @@ static void start_asked(struct hub *hub, int64_t now_ns)
 				 : "no training process is connected (yet)");
 	else if (ret < 0)
 		hub_reply(hub, -ret, strerror(-ret));
+}
+
+/* Several may ask before the order begins: each is logged with it. */
+static void keep_why(struct hub *hub, const char *why)
+{
+	size_t len = hub->asked_until_ns > 0 ? strlen(hub->asked_why) : 0;
+
+	(void)snprintf(hub->asked_why + len, sizeof(hub->asked_why) - len, "%s%s",
+		       len > 0 && why[0] != '\0' ? "; " : "", why);
 }
 
 static void take_profile_ask(struct hub *hub, const struct wire_ask *ask)
@@ -128,7 +148,12 @@ static void take_profile_ask(struct hub *hub, const struct wire_ask *ask)
 	/* A profile under way answers this request, too. */
 	if (hub->profile.active && strcmp(hub->profile.trigger.kind, PROFILE_EARLY) == 0)
 		hub->profile.trigger.kind = PROFILE_REQUEST;
-	if (hub->profile.active || hub->asked_until_ns > 0)
+	if (hub->profile.active) {
+		note_asked(hub, ask->why);
+		return;
+	}
+	keep_why(hub, ask->why);
+	if (hub->asked_until_ns > 0)
 		return;
 	hub->asked_window_ns = window_ns;
 	hub->asked_until_ns = now_ns + PROFILE_ASKED_NS;
@@ -140,7 +165,8 @@ static void take_ask(void *arg, const struct bus_message *message)
 	const struct hub *hub = arg;
 	const struct wire_ask *ask = message->data;
 
-	if (message->len != sizeof(*ask) || hub->led)
+	if (message->len != sizeof(*ask) || hub->led ||
+	    memchr(ask->why, '\0', WIRE_ASK_WHY) == NULL)
 		return;
 	if (ask->kind == ASK_ACCEPT)
 		accept_pace(arg, ask);
@@ -436,6 +462,7 @@ void hub_tick(struct hub *hub, int64_t now_ns)
 	advise(hub, now_ns);
 	log_part(hub);
 	hub_keep_state(hub, now_ns);
+	hublive_say(hub, now_ns);
 }
 
 bool hub_idle(const struct hub *hub)

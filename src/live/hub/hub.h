@@ -31,6 +31,14 @@ struct hub *hub_close(struct hub *hub);
 /* What the hub learns is kept there, too; borrowed until hub_close(). NULL: nowhere. */
 void hub_keep(struct hub *hub, struct keeper *keeper);
 
+/* Whom the hub shows the job, once a second, whether it is kept or not. */
+struct hub_show {
+	struct keeper *page;				/* NULL: nobody */
+	void (*say)(void *arg, const struct str *live); /* hublive.h */
+	void *arg;
+};
+void hub_show(struct hub *hub, const struct hub_show *show);
+
 /* Starts and finishes profiles and reports that are due. Call it 10 times a second. */
 void hub_tick(struct hub *hub, int64_t now_ns);
 

@@ -15,6 +15,7 @@
 #include "live/hub/reference.h"
 #include "live/hub/stallnotes.h"
 #include "live/link/wire_hang.h"
+#include "live/link/wire_request.h"
 #include "live/overhead/overhead.h"
 #include "live/pace/pacelog.h"
 #include "model/report.h"
@@ -35,6 +36,7 @@ struct hub {
 	VEC(struct wire_where) wheres;	/* of the latest hang, by worker */
 	VEC(uint64_t) askers;		/* clients of hostd that wait for a report */
 	int64_t asked_window_ns, asked_until_ns; /* a request that has not begun; until 0: none */
+	char asked_why[8 * WIRE_ASK_WHY]; /* who asked, and why, all of them; "": not known */
 	struct jobwatch watch;
 	struct overhead overhead;
 	struct own_cpu own; /* of this host's threads; the latest from hostd */
@@ -64,6 +66,8 @@ struct hub {
 	struct last_report last;
 	struct keeper *keeper;		/* NULL: nothing is kept */
 	int64_t keep_ns, first_tick_ns; /* not before: the next state for it; 0: none yet */
+	struct hub_show show;		/* page NULL: nobody looks */
+	int64_t show_ns;		/* not before: the next state for it */
 };
 
 void hub_take_state(void *arg, const struct bus_message *message); /* struct wire_state */

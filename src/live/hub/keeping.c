@@ -35,6 +35,18 @@ static struct keeper_state state_of(const struct hub *hub)
 	};
 }
 
+void hub_show(struct hub *hub, const struct hub_show *show)
+{
+	hub->show = *show;
+}
+
+void hub_show_state(struct hub *hub)
+{
+	struct keeper_state state = state_of(hub);
+
+	keeper_state(hub->show.page, &state);
+}
+
 void hub_keep_state(struct hub *hub, int64_t now_ns)
 {
 	struct keeper_state state;

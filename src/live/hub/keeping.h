@@ -7,6 +7,9 @@
 /* The job as it is, once a second. */
 void hub_keep_state(struct hub *hub, int64_t now_ns);
 
+/* The same for the page that shows it, whether the job is kept or not. */
+void hub_show_state(struct hub *hub);
+
 /* The job has ended, and its last report is published. */
 void hub_keep_end(struct hub *hub, const struct job_end *end);
 

@@ -86,6 +86,7 @@ void keeper_state(struct keeper *keeper, const struct keeper_state *state)
 	keeper->has_state = true;
 	keeper->seen_ns = clock_wall_ns();
 	(void)pthread_mutex_unlock(&keeper->lock);
+	keeper_state(keeper->also, state);
 }
 
 static void push_second(struct keeper *keeper)
@@ -115,6 +116,7 @@ void keeper_pace(struct keeper *keeper, uint64_t step, int64_t iteration_ns)
 	keeper->second.sum_ns += iteration_ns;
 	keeper->second.min_ns = MIN(keeper->second.min_ns, iteration_ns);
 	keeper->second.max_ns = MAX(keeper->second.max_ns, iteration_ns);
+	keeper_pace(keeper->also, step, iteration_ns);
 }
 
 static void copy_finding(struct keeper_item *item, const struct finding *finding,
@@ -174,6 +176,7 @@ void keeper_report(struct keeper *keeper, const struct report *report, uint64_t 
 	if (item != NULL)
 		copy_report(item, report, number);
 	push(keeper, item, true);
+	keeper_report(keeper->also, report, number);
 }
 
 void keeper_fingerprint(struct keeper *keeper, uint64_t number, int rank, const char *path)
@@ -181,6 +184,9 @@ void keeper_fingerprint(struct keeper *keeper, uint64_t number, int rank, const 
 	struct keeper_item *item;
 
 	if (keeper == NULL)
+		return;
+	keeper_fingerprint(keeper->also, number, rank, path);
+	if (keeper->brief)
 		return;
 	item = new_item(KEEPER_FINGERPRINT);
 	if (item != NULL) {
@@ -209,6 +215,7 @@ void keeper_event(struct keeper *keeper, const char *kind, const char *fmt, ...)
 						    .place = ++keeper->event_cnt,
 						    .at_ns = clock_wall_ns() };
 	push(keeper, item, false);
+	keeper_event(keeper->also, kind, "%s", text);
 }
 
 /* --- begin and end --- */
@@ -259,7 +266,12 @@ static int set_up(struct keeper *keeper, const struct keeper_setup *setup)
 	name_owner(keeper);
 	if (keeper->where == NULL || keeper->name == NULL || keeper->folder == NULL)
 		return -ENOMEM;
-	return store_draw_key(keeper->key);
+	keeper->brief = setup->brief;
+	if (setup->twin == NULL)
+		return store_draw_key(keeper->key);
+	memcpy(keeper->key, setup->twin->key, sizeof(keeper->key));
+	keeper->started_ns = setup->twin->started_ns;
+	return 0;
 }
 
 int keeper_open(const struct keeper_setup *setup, struct keeper **ret, struct err *err)
@@ -278,6 +290,11 @@ int keeper_open(const struct keeper_setup *setup, struct keeper **ret, struct er
 	}
 	*ret = keeper;
 	return 0;
+}
+
+void keeper_also(struct keeper *keeper, struct keeper *other)
+{
+	keeper->also = other;
 }
 
 const char *keeper_borrow_key(const struct keeper *keeper)

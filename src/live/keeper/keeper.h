@@ -17,6 +17,9 @@
 struct keeper_setup {
 	const char *where; /* of store_open() */
 	const char *name, *folder, *command;
+	const struct keeper *twin; /* has drawn the key of this job already; NULL: draw one */
+	bool brief;		   /* for a page of this job while it runs: written each second,
+				    * not brought to the disk, without fingerprints */
 };
 
 struct keeper;
@@ -24,6 +27,12 @@ struct keeper;
 /* Draws the job's key and starts the thread, which opens the store. 0 or -errno with a line in err. */
 _must_check_ int keeper_open(const struct keeper_setup *setup, struct keeper **ret,
 			     struct err *err);
+
+/*
+ * All that the keeper is given from here on, other gets, too. Borrowed; it is closed after keeper, which
+ * it must not follow itself.
+ */
+void keeper_also(struct keeper *keeper, struct keeper *other);
 
 /* Borrowed; "" without a keeper. */
 const char *keeper_borrow_key(const struct keeper *keeper);

@@ -29,6 +29,8 @@ struct keeper {
 	struct arena arena;
 	char key[STORE_KEY_BYTES], owner[64], host[256];
 	const char *where, *name, *folder, *command;
+	struct keeper *also; /* NULL: none */
+	bool brief;
 	int64_t started_ns;
 	pthread_t thread;
 	/* of the hub's thread */

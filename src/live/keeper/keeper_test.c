@@ -146,6 +146,39 @@ static void what_does_not_fit_into_the_queue_is_counted(void **state)
 	assert_int_equal(seen.lost, 100);
 }
 
+/* The store that a page reads, beside the one that keeps the job. */
+static void a_twin_gets_the_same_under_the_same_key_but_no_fingerprints(void **state)
+{
+	struct keeper *keeper = open_keeper(where), *twin = NULL;
+	char other[160], key[STORE_KEY_BYTES];
+	struct keeper_setup setup = {
+		.where = other, .name = "train", .folder = folder, .twin = keeper, .brief = true
+	};
+	struct seen seen = { 0 }, seen_twin = { 0 };
+
+	(void)state;
+	(void)snprintf(other, sizeof(other), "%s/page", folder);
+	(void)snprintf(key, sizeof(key), "%s", keeper_borrow_key(keeper));
+	assert_int_equal(keeper_open(&setup, &twin, &err), 0);
+	assert_string_equal(keeper_borrow_key(twin), key);
+	keeper_also(keeper, twin);
+	for (int i = 0; i < 20; i++) {
+		keeper_event(keeper, "order", "number %d%%", i);
+		keeper_pace(keeper, (uint64_t)i + 1, 1000);
+		keeper_fingerprint(keeper, 1, i, other);
+	}
+	say_state(keeper, true);
+	assert_null(keeper_close(keeper));
+	assert_null(keeper_close(twin));
+	look(key, &seen);
+	(void)snprintf(where, sizeof(where), "%s/page", folder);
+	look(key, &seen_twin);
+	assert_memory_equal(&seen, &seen_twin, sizeof(seen));
+	assert_int_equal(seen.events, 20);
+	assert_string_equal(seen.last, "number 19%");
+	assert_int_equal(seen.times, 20);
+}
+
 /* The daemons of hosts that another one leads. */
 static void a_job_without_a_state_makes_no_file(void **state)
 {
@@ -185,6 +218,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		in_folder(all_that_was_said_is_in_the_store_in_its_order),
 		in_folder(what_does_not_fit_into_the_queue_is_counted),
+		in_folder(a_twin_gets_the_same_under_the_same_key_but_no_fingerprints),
 		in_folder(a_job_without_a_state_makes_no_file),
 		in_folder(a_store_that_cannot_be_made_holds_nobody_up),
 		cmocka_unit_test(no_keeper_keeps_nothing),

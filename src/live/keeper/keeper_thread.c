@@ -15,9 +15,11 @@
 
 /* A commit waits for the disk: so often, and at once for a report. */
 #define WRITE_S 10
+#define BRIEF_WRITE_S 1 /* for a page, without a disk */
 #define RETRY_NS (30 * NSEC_PER_SEC)
 #define PRUNE_NS (3600 * NSEC_PER_SEC)
 #define FILE_BYTES_MAX (64u << 20)
+#define BRIEF_BYTES_MAX (64ll << 20)
 
 /* What one round writes: taken from the queue, under the lock. */
 struct batch {
@@ -33,7 +35,7 @@ static void wait_for_work(struct keeper *keeper)
 	struct timespec until;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += WRITE_S;
+	until.tv_sec += keeper->brief ? BRIEF_WRITE_S : WRITE_S;
 	while (!keeper->urgent && !keeper->closing) {
 		if (pthread_cond_timedwait(&keeper->wake, &keeper->lock, &until) == ETIMEDOUT)
 			break;
@@ -236,6 +238,8 @@ static int open_store(struct keeper *keeper, bool closing, struct err *err)
 		return err_set(err, EAGAIN, "not tried yet");
 	keeper->retry_ns = now_ns + RETRY_NS;
 	ret = store_open(keeper->where, &keeper->store, err);
+	if (ret == 0 && keeper->brief)
+		ret = store_relax(keeper->store, err);
 	if (ret < 0)
 		tell(keeper, err);
 	return ret;
@@ -243,13 +247,16 @@ static int open_store(struct keeper *keeper, bool closing, struct err *err)
 
 static void prune(struct keeper *keeper)
 {
+	struct store_limits limits = store_default_limits;
 	int64_t now_ns = clock_mono_ns();
 	struct err err;
 
 	if (keeper->store == NULL || now_ns < keeper->prune_ns)
 		return;
+	if (keeper->brief)
+		limits.bytes_max = BRIEF_BYTES_MAX;
 	keeper->prune_ns = now_ns + PRUNE_NS;
-	if (store_prune(keeper->store, &store_default_limits, clock_wall_ns(), &err) < 0)
+	if (store_prune(keeper->store, &limits, clock_wall_ns(), &err) < 0)
 		tell(keeper, &err);
 }
 

@@ -8,12 +8,30 @@
 
 enum wire_ask_kind { ASK_PROFILE, ASK_ACCEPT };
 
+#define WIRE_ASK_WHY 256
+
 struct wire_ask {
-	uint64_t client;    /* hostd's id of the client, returned in wire_reply */
-	uint64_t window_ns; /* ASK_PROFILE: 0: as configured */
-	uint32_t kind;	    /* enum wire_ask_kind */
-	uint32_t pid;	    /* the client's */
+	uint64_t client;	/* hostd's id of the client, returned in wire_reply */
+	uint64_t window_ns;	/* ASK_PROFILE: 0: as configured */
+	uint32_t kind;		/* enum wire_ask_kind */
+	uint32_t pid;		/* the client's */
+	char why[WIRE_ASK_WHY]; /* ASK_PROFILE: "USER: REASON", printable; "": none was given */
 };
+
+/* text: of MSG_REQUEST, from outside; what a line of the log must not have is replaced. */
+static inline void wire_ask_say_why(struct wire_ask *ask, const char *text)
+{
+	size_t len = 0;
+
+	for (; *text != '\0' && len + 2 < sizeof(ask->why); text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '\n')
+			ask->why[len++] = ':';
+		ask->why[len++] = c == '"' ? '\'' : c < ' ' || c == 0x7f ? ' ' : (char)c;
+	}
+	ask->why[len] = '\0';
+}
 
 /* The slow pace of each worker becomes its baseline. */
 struct wire_accept {

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -37,7 +38,8 @@ static int connect_to(const char *path, struct err *err)
 	return fd;
 }
 
-int ask_open(const char *socket_path, enum message_type type, uint64_t window_ns, struct err *err)
+int ask_open_text(const char *socket_path, enum message_type type, uint64_t window_ns,
+		  const char *text, struct err *err)
 {
 	struct message message = { .magic = MESSAGE_MAGIC,
 				   .version = MESSAGE_VERSION,
@@ -50,6 +52,7 @@ int ask_open(const char *socket_path, enum message_type type, uint64_t window_ns
 	char newest[128];
 	int fd;
 
+	(void)snprintf(message.text, sizeof(message.text), "%s", text);
 	if (socket_path == NULL) {
 		int ret = rundir_newest(newest, sizeof(newest), err);
 
@@ -67,6 +70,11 @@ int ask_open(const char *socket_path, enum message_type type, uint64_t window_ns
 		return ret;
 	}
 	return fd;
+}
+
+int ask_open(const char *socket_path, enum message_type type, uint64_t window_ns, struct err *err)
+{
+	return ask_open_text(socket_path, type, window_ns, "", err);
 }
 
 int ask_next(int fd, int timeout_ms, struct message *ret, struct err *err)

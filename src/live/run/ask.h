@@ -12,5 +12,9 @@
 _must_check_ int ask_open(const char *socket_path, enum message_type type, uint64_t window_ns,
 			  struct err *err);
 
+/* The same with a text; more than MESSAGE_TEXT - 1 bytes are cut off. */
+_must_check_ int ask_open_text(const char *socket_path, enum message_type type, uint64_t window_ns,
+			       const char *text, struct err *err);
+
 /* Waits for one answer. Returns 0, -ETIMEDOUT, -ECONNRESET (the job ended) or -errno. */
 _must_check_ int ask_next(int fd, int timeout_ms, struct message *ret, struct err *err);

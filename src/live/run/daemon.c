@@ -2,6 +2,7 @@
 #include "live/run/daemon.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "live/cluster/subject.h"
 #include "live/fleet/relay.h"
@@ -12,6 +13,8 @@
 #include "live/run/fleetend.h"
 #include "live/run/hosts.h"
 #include "live/run/rundir.h"
+#include "live/ui/uijob.h"
+#include "live/ui/uiserver.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -39,6 +42,7 @@ struct daemon {
 	struct hostd *hostd;
 	struct hub *hub;
 	struct keeper *keeper;	      /* NULL: nothing is kept */
+	struct uijob *ui;	      /* NULL: no page */
 	struct hosts *hosts;	      /* NULL: no other members of the job */
 	struct metrics_host *metrics; /* NULL: /metrics is off */
 	struct metrics_page *page;
@@ -320,6 +324,47 @@ static void open_keeper(struct daemon *daemon)
 	hub_keep(daemon->hub, daemon->keeper);
 }
 
+/* The page of a fleet is the hub's; it reads what its leaders say in files beside their sockets. */
+static void write_live(void *arg, const struct str *live)
+{
+	const struct fleet_job *fleet = arg;
+	char path[160];
+
+	(void)snprintf(path, sizeof(path), "%s" FLEET_LIVE_END, fleet->socket);
+	(void)!file_replace(path, str_borrow(live), live->len, 0600);
+}
+
+static void remove_live(const struct fleet_job *fleet)
+{
+	char path[160];
+
+	if (fleet == NULL || !fleet->shown)
+		return;
+	(void)snprintf(path, sizeof(path), "%s" FLEET_LIVE_END, fleet->socket);
+	(void)unlink(path);
+}
+
+/* Of several members the first one has the page: its hub decides. */
+static void open_page(struct daemon *daemon, const struct daemon_ready *ready)
+{
+	const struct run_options *options = daemon->options;
+	const struct hub_show show = { .say = write_live,
+				       .arg = (void *)(uintptr_t)options->fleet };
+
+	if (options->fleet != NULL && options->fleet->shown)
+		hub_show(daemon->hub, &show);
+	if (!uiserver_is_wanted(&options->ui) || options->fleet != NULL)
+		return;
+	if (options->member.index > 0) {
+		log_line(LOG_INFO,
+			 "event=page-off why=\"the page is on the first host of the job\"");
+		return;
+	}
+	daemon->ui = uijob_open(options, ready->socket, daemon->keeper, daemon->hub);
+	if (daemon->keeper == NULL)
+		hub_keep(daemon->hub, uijob_keeper(daemon->ui));
+}
+
 static int open_parts(struct daemon *daemon, const struct daemon_ready *ready, struct err *err)
 {
 	struct hostd_setup setup = { .loop = &daemon->loop,
@@ -339,6 +384,7 @@ static int open_parts(struct daemon *daemon, const struct daemon_ready *ready, s
 	if (ret < 0)
 		return ret;
 	open_keeper(daemon);
+	open_page(daemon, ready);
 	open_metrics(daemon);
 	if (daemon->relayed != NULL) {
 		setup.take_relay = take_relay;
@@ -397,6 +443,8 @@ int daemon_run(const struct run_options *options, int control_fd)
 	daemon.metrics = metrics_host_free(daemon.metrics);
 	daemon.hub = hub_close(daemon.hub);
 	daemon.keeper = keeper_close(daemon.keeper);
+	daemon.ui = uijob_close(daemon.ui);
+	remove_live(options->fleet);
 	daemon.bus = bus_close(daemon.bus);
 	fleetend_done(&daemon.fleetend);
 	(void)uv_loop_close(&daemon.loop);

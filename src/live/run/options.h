@@ -10,11 +10,14 @@
 #include "live/run/member.h"
 
 struct bus_login;
+struct tokens;
 
 enum fleet_role {
 	FLEET_MEMBER, /* watches the workers of one host; started by hostd */
 	FLEET_LEADER, /* decides and reports; started by the hub */
 };
+
+#define FLEET_LIVE_END ".live" /* behind the name of a leader's socket: its job as it is now */
 
 /* The place of a daemon in a fleet. All that it points to is borrowed. */
 struct fleet_job {
@@ -25,6 +28,7 @@ struct fleet_job {
 	int relay_fd;		       /* FLEET_MEMBER: to hostd, which has the connection */
 	const struct bus_login *login; /* FLEET_LEADER: of its own connection */
 	int64_t linger_ns;	       /* a job without workers is over after so long */
+	bool shown;		       /* FLEET_LEADER: a page of the hub shows the job */
 	const struct seal *seal;       /* of orders; NULL: they are not signed */
 	int64_t window_ns;	       /* the longest that this host carries out */
 	uint32_t windows_per_hour;
@@ -54,6 +58,10 @@ struct run_options {
 	bool no_stall_window;			       /* --no-stall-window */
 	struct netaddress metrics;		       /* --metrics: where; host "": nowhere */
 	bool metrics_xpu;			       /* --metrics-compat xpu_timer */
+	struct netaddress ui;	   /* --ui: where the page is; without host and path: nowhere */
+	const char *ui_token_file; /* --token-file; NULL: none */
+	const struct tokens *ui_tokens; /* read from it before the job starts; NULL: none */
+	const char *ui_host;		/* --ui-host; NULL: none */
 	const char *gpu_samples; /* --gpu-samples: "own", a folder; "none", NULL: no PM sampling */
 	bool gpu_calls;		 /* --gpu-calls: count and time calls of a GPU's libraries */
 	struct member member;	 /* among the members of the job; --hub can change it */

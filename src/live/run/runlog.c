@@ -15,6 +15,9 @@ static const struct log_phrase phrases[] = {
 	{ "nccl-plugin-kept", NULL, "NCCL's profiler plugin {plugin} is kept: {effect}; remedy: {remedy}" },
 	{ "no-gpu-samples", NULL, "{dir}: {why}; {effect}" },
 	{ "metrics", NULL, "metrics for Prometheus: {url}" },
+	{ "page", NULL, "page: {url} (later: {later})" },
+	{ "page-off", NULL, "no page: {why}" },
+	{ "profile-asked", NULL, "profile {order} was asked for by {by}" },
 	{ "metrics-off", NULL, "no metrics for Prometheus: {why}" },
 
 	/* the job: hub.c, jobprofile.c */

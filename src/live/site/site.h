@@ -34,9 +34,10 @@ struct site_values {
 	char *hostd_socket, *hostd_folder;
 	uint32_t hostd_max_jobs, hostd_max_jobs_per_user, hostd_keep_jobs, hostd_cpu_percent;
 	char *hub_folder, *hub_run, *hub_store;
-	uint32_t hub_max_jobs, hub_keep_jobs; /* keep: of each user */
-	uint32_t jobs_enable;		      /* enum site_enable */
-	uint32_t jobs_linger_seconds;	      /* a job without workers is over after so long */
+	char *hub_ui, *hub_ui_token_file, *hub_ui_host; /* of its page */
+	uint32_t hub_max_jobs, hub_keep_jobs;		/* keep: of each user */
+	uint32_t jobs_enable;				/* enum site_enable */
+	uint32_t jobs_linger_seconds; /* a job without workers is over after so long */
 	uint32_t jobs_slowdown_percent, jobs_min_gap_seconds;
 	bool jobs_audit;
 	char *orders_key, *orders_seed_file;

@@ -75,6 +75,43 @@ static void a_file_sets_keys_and_the_rest_has_defaults(void **state)
 	assert_string_equal(v->hostd_socket, SITE_DEFAULT_SOCKET);
 }
 
+/* A page that others reach without tokens is refused before the hub starts. */
+static void a_page_needs_a_store_and_tokens_where_others_reach_it(void **state)
+{
+	static const struct {
+		const char *hub, *said; /* NULL: it is right */
+	} rows[] = {
+		{ "{ui: 8790}", NULL },
+		{ "{ui: \"unix:/run/pt.sock\"}", NULL },
+		{ "{ui: \"0.0.0.0:80\", ui_token_file: /etc/pt/tokens}", NULL },
+		{ "{ui: \"0.0.0.0:80\"}", "hub.ui: expected hub.ui_token_file" },
+		{ "{ui: \"[::]:80\"}", "hub.ui: expected hub.ui_token_file" },
+		{ "{ui: 8790, store: none}", "hub.ui: expected a store" },
+		{ "{ui: \"a.b:80\"}", "hub.ui: " },
+		{ "{ui_token_file: /etc/pt/tokens}", "hub.ui_token_file: expected hub.ui" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct site_problems problems = { .cnt = 0 };
+		struct site site;
+		char text[256];
+
+		assert_int_equal(site_init(&site), 0);
+		(void)snprintf(text, sizeof(text),
+			       "host: h1\nbus: {url: \"nats://127.0.0.1:4222\"}\nhub: %s\n",
+			       rows[i].hub);
+		site_take_text(&site, "site.yaml", text, strlen(text), &problems);
+		site_check(&site, &problems);
+		if (rows[i].said == NULL
+			    ? problems.cnt != 0
+			    : strstr(str_borrow(&problems.lines), rows[i].said) == NULL)
+			fail_msg("%s: %s", rows[i].hub, str_borrow(&problems.lines));
+		site_problems_done(&problems);
+		site_done(&site);
+	}
+}
+
 static void each_problem_has_a_place_and_says_what_was_expected(void **state)
 {
 	struct fixture *f = *state;
@@ -310,6 +347,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_file_sets_keys_and_the_rest_has_defaults),
+		cmocka_unit_test(a_page_needs_a_store_and_tokens_where_others_reach_it),
 		TEST(each_problem_has_a_place_and_says_what_was_expected),
 		TEST(what_is_no_yaml_or_more_than_one_mapping_is_refused),
 		TEST(an_empty_file_sets_nothing),

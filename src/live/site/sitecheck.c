@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "live/link/brokerurl.h"
 #include "live/site/site_parts.h"
+#include "serve/http/netaddress.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -126,12 +127,36 @@ static void check_orders(const struct site *site, struct site_problems *problems
 		(void)seal_close(seal);
 }
 
+/* The page of the hub, which reads the store. */
+static void check_page(const struct site *site, struct site_problems *problems)
+{
+	const struct site_values *v = &site->values;
+	struct site_place place = place_of(site, "hub.ui");
+	struct netaddress address;
+	struct err err = { "" };
+
+	check_pair(site, "hub.ui_token_file", v->hub_ui_token_file, "hub.ui", v->hub_ui, problems);
+	if (!is_set(v->hub_ui))
+		return;
+	if (netaddress_parse_any(v->hub_ui, &address, &err) < 0)
+		site_problem(problems, &place, "hub.ui: %s", err.text);
+	else if (!netaddress_is_local(&address) && !is_set(v->hub_ui_token_file))
+		site_problem(problems, &place,
+			     "hub.ui: expected hub.ui_token_file beside an address that is open to "
+			     "other machines, found nothing: name one, or serve on 127.0.0.1");
+	if (strcmp(v->hub_store, "none") == 0)
+		site_problem(
+			problems, &place,
+			"hub.ui: expected a store, whose jobs it shows, found hub.store: none");
+}
+
 void site_check(const struct site *site, struct site_problems *problems)
 {
 	check_names(site, problems);
 	check_url(site, problems);
 	check_identity(site, problems);
 	check_orders(site, problems);
+	check_page(site, problems);
 }
 
 static const char *or_null(const char *text)

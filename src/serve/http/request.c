@@ -10,8 +10,10 @@
 
 #define HOST_MAX 256
 
-const char *const request_header_names[HEADER_CNT] = { "Host", "Origin", "Authorization",
-						       "If-None-Match", "Last-Event-ID" };
+const char *const request_header_names[HEADER_CNT] = { "Host",		"Origin",
+						       "Authorization", "If-None-Match",
+						       "Last-Event-ID", "Content-Type",
+						       "Sec-Fetch-Site" };
 
 const char *request_query(const struct request *request, const char *name)
 {
@@ -99,6 +101,70 @@ bool request_origin_is_ours(const char *origin, const struct request_names *name
 
 		if (strncasecmp(origin, schemes[i], len) == 0)
 			return request_host_is_ours(origin + len, names);
+	}
+	return false;
+}
+
+bool request_may_write(const struct request *request)
+{
+	const char *site = request->headers[HEADER_FETCH_SITE];
+	const char *origin = request->headers[HEADER_ORIGIN], *host = request->headers[HEADER_HOST];
+	const char *begin;
+
+	if (site != NULL)
+		return strcmp(site, "same-origin") == 0;
+	if (origin == NULL)
+		return true;
+	begin = strstr(origin, "://");
+	return begin != NULL && host != NULL && strcasecmp(begin + 3, host) == 0;
+}
+
+/* --- forms --- */
+
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* One character of the text up to end; *at is moved behind it. */
+static char decode_one(const char **at, const char *end)
+{
+	const char *p = *at;
+	int high, low;
+
+	*at = p + 1;
+	if (*p != '%' || end - p < 3)
+		return *p == '+' ? ' ' : *p;
+	high = hex_value(p[1]);
+	low = hex_value(p[2]);
+	if (high < 0 || low < 0)
+		return *p;
+	*at = p + 3;
+	return (char)(high << 4 | low);
+}
+
+bool request_form(const char *body, const char *name, char *ret, size_t size)
+{
+	size_t name_len = strlen(name), len = 0;
+
+	ret[0] = '\0';
+	for (const char *at = body; *at != '\0';) {
+		const char *end = at + strcspn(at, "&");
+
+		if (strncmp(at, name, name_len) == 0 && at[name_len] == '=') {
+			for (at += name_len + 1; at < end && len + 1 < size;) {
+				char c = decode_one(&at, end);
+
+				if (c != '\0')
+					ret[len++] = c;
+			}
+			ret[len] = '\0';
+			return true;
+		}
+		at = *end == '&' ? end + 1 : end;
 	}
 	return false;
 }

@@ -2,11 +2,13 @@
 /*
  * One request, and the parts of it that decide who may ask: each function takes text from outside
  * and answers without an error, so that whatever is odd is refused.
- * Source: RFC 9110 (Host, Origin, ETag), RFC 6750 (Bearer), RFC 7617 (Basic).
+ * Source: RFC 9110 (Host, Origin, ETag), RFC 6750 (Bearer), RFC 7617 (Basic), Fetch Metadata
+ * (Sec-Fetch-Site), URL standard (application/x-www-form-urlencoded).
  */
 #pragma once
 
 #include "base/err.h"
+#include "serve/http/tokens.h"
 
 #define REQUEST_QUERY_MAX 16
 #define REQUEST_TOKEN_MAX 256
@@ -17,6 +19,8 @@ enum request_header {
 	HEADER_AUTHORIZATION,
 	HEADER_IF_NONE_MATCH,
 	HEADER_LAST_EVENT_ID,
+	HEADER_CONTENT_TYPE,
+	HEADER_FETCH_SITE,
 	HEADER_CNT
 };
 extern const char *const request_header_names[HEADER_CNT];
@@ -31,6 +35,9 @@ struct request {
 	const char *headers[HEADER_CNT]; /* NULL: absent */
 	struct request_value query[REQUEST_QUERY_MAX];
 	size_t query_cnt;
+	bool writes;	  /* a POST: by an operator, and not from a page of another site */
+	const char *body; /* of it, NUL-terminated */
+	char user[TOKEN_NAME_BYTES]; /* of it: who asks, for the log */
 };
 
 /* The first value of that name in the query; NULL: none. */
@@ -55,6 +62,19 @@ bool request_host_is_ours(const char *host, const struct request_names *names);
 
 /* The same for an Origin header; NULL, as on most requests, is ours; "null" is not. */
 bool request_origin_is_ours(const char *origin, const struct request_names *names);
+
+/*
+ * Whether a request that writes is not one that a page of another origin made: this server's pages say so,
+ * and programs that are no browser have neither Sec-Fetch-Site nor Origin. A page at another port of this
+ * machine is another origin.
+ */
+bool request_may_write(const struct request *request);
+
+/*
+ * A value of a body as forms send it ("reason=slow+again&x=1"), decoded; cut to size - 1 bytes. Returns
+ * whether there is one; else ret is "".
+ */
+bool request_form(const char *body, const char *name, char *ret, size_t size);
 
 /*
  * The token of "Bearer TOKEN", or the password of "Basic BASE64(any:TOKEN)", which is how browsers

@@ -33,7 +33,7 @@ static void check_headers(const char *text)
 {
 	const struct request_names names = { "node", "proxy.example" };
 	struct request request = { .path = text, .query = { { "n", text } }, .query_cnt = 1 };
-	char token[REQUEST_TOKEN_MAX], part[32];
+	char token[REQUEST_TOKEN_MAX], part[32], value_text[24];
 	uint64_t value = 0;
 	struct err err;
 
@@ -45,6 +45,12 @@ static void check_headers(const char *text)
 	(void)request_has_tag(text, "\"0123456789abcdef\"");
 	if (request_path_fits(text, "/api/v1/jobs/{job}/history", part, sizeof(part)))
 		assert(part[0] != '\0' && strchr(part, '/') == NULL);
+	(void)request_form(text, "n", value_text, sizeof(value_text));
+	assert(strlen(value_text) < sizeof(value_text) && strlen(value_text) <= strlen(text));
+	request.headers[HEADER_HOST] = "127.0.0.1:1";
+	request.headers[HEADER_ORIGIN] = text;
+	if (request_may_write(&request))
+		assert(strlen(text) >= strlen("://127.0.0.1:1"));
 	if (request_number(&request, "n", 1000, &value, &err) == 0)
 		assert(value <= 1000);
 }

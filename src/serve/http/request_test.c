@@ -62,6 +62,72 @@ static void a_page_of_another_site_is_not_ours(void **state)
 	assert_false(request_origin_is_ours("", &names));
 }
 
+static void only_pages_of_this_server_may_write(void **state)
+{
+	static const struct {
+		const char *site, *origin;
+		bool may;
+	} rows[] = {
+		{ NULL, NULL, true }, /* curl */
+		{ NULL, "http://127.0.0.1:8790", true },
+		{ NULL, "https://127.0.0.1:8790", true }, /* a proxy with TLS */
+		{ NULL, "http://127.0.0.1:9999", false }, /* a page of another user's server */
+		{ NULL, "http://127.0.0.1", false },
+		{ NULL, "http://evil.com", false },
+		{ NULL, "null", false },
+		{ NULL, "", false },
+		{ "same-origin", "http://127.0.0.1:8790", true },
+		{ "same-origin", "https://node7", true }, /* a proxy that has another name */
+		{ "same-site", "http://127.0.0.1:8790", false },
+		{ "cross-site", NULL, false },
+		{ "none", NULL, false },
+		{ "", NULL, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct request request = { .headers = { [HEADER_HOST] = "127.0.0.1:8790",
+							      [HEADER_ORIGIN] = rows[i].origin,
+							      [HEADER_FETCH_SITE] =
+								      rows[i].site } };
+
+		if (request_may_write(&request) != rows[i].may)
+			fail_msg("row %zu", i);
+	}
+}
+
+static void values_of_forms_are_decoded(void **state)
+{
+	static const struct {
+		const char *body, *value; /* NULL: there is none */
+	} rows[] = {
+		{ "reason=slow+again%21", "slow again!" },
+		{ "x=1&reason=a%26b&reason=c", "a&b" },
+		{ "reason=", "" },
+		{ "reason", NULL },
+		{ "", NULL },
+		{ "treason=x", NULL },
+		{ "x=reason=1", NULL },
+		{ "reason=%", "%" },
+		{ "reason=%4", "%4" },
+		{ "reason=%zz%41", "%zzA" },
+		{ "reason=a%00b", "ab" },
+		{ "&&reason=x&", "x" },
+		{ "reason=0123456789abcdefghij", "0123456789abcde" },
+		{ "reason=%E2%82%AC", "\xe2\x82\xac" },
+	};
+	char value[16];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		bool found = request_form(rows[i].body, "reason", value, sizeof(value));
+
+		if (found != (rows[i].value != NULL))
+			fail_msg("%s", rows[i].body);
+		assert_string_equal(value, found ? rows[i].value : "");
+	}
+}
+
 static void tokens_come_as_bearer_or_password(void **state)
 {
 	static const struct {
@@ -168,6 +234,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_and_known_names_are_this_server),
 		cmocka_unit_test(a_page_of_another_site_is_not_ours),
+		cmocka_unit_test(only_pages_of_this_server_may_write),
+		cmocka_unit_test(values_of_forms_are_decoded),
 		cmocka_unit_test(tokens_come_as_bearer_or_password),
 		cmocka_unit_test(a_tag_is_found_in_a_list),
 		cmocka_unit_test(paths_fit_patterns),

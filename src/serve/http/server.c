@@ -6,6 +6,7 @@
 #include "serve/http/server_parts.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,7 +14,14 @@
 
 #define IDLE_SECONDS 60u
 #define STACK_BYTES ((size_t)1 << 20)
-#define BODY_BYTES_MAX 65536u /* of a request; there is nothing to send yet */
+#define BODY_BYTES_MAX 65536u  /* of a request; more is cut off */
+#define BODY_BYTES_TAKEN 4096u /* more is refused: the forms here are short */
+
+/* The body of a request, of which the library gives a piece at a time. */
+struct upload {
+	size_t len;
+	char text[BODY_BYTES_TAKEN + 1];
+};
 
 /* --- connections --- */
 
@@ -92,20 +100,37 @@ void server_tick(struct server *server, int64_t now_ns)
 /* The user's own processes, and root's, which could do anything anyhow. */
 static enum role role_of_user(struct connection *place)
 {
-	uid_t user;
-
-	if (!place->known && peer_user(place->fd, &user) == 0)
-		place->role = user == geteuid() || user == 0 ? ROLE_OPERATOR : ROLE_NONE;
+	if (!place->known && peer_user(place->fd, &place->user) == 0)
+		place->role =
+			place->user == geteuid() || place->user == 0 ? ROLE_OPERATOR : ROLE_NONE;
 	place->known = true;
 	return place->role;
 }
 
+/* For the log of what is written: the name of a token, or that of the user. */
+static void name_user(const struct server *server, const struct connection *place,
+		      const char *token, struct request *request)
+{
+	char buffer[1024];
+	struct passwd entry, *found = NULL;
+
+	if (token != NULL)
+		tokens_name(server->options.tokens, token, request->user);
+	else if (getpwuid_r(place->user, &entry, buffer, sizeof(buffer), &found) == 0 &&
+		 found != NULL)
+		(void)snprintf(request->user, sizeof(request->user), "%s", entry.pw_name);
+	else
+		(void)snprintf(request->user, sizeof(request->user), "user %u", place->user);
+	if (request->user[0] == '\0')
+		(void)snprintf(request->user, sizeof(request->user), "an operator's token");
+}
+
 /* Returns 0, or the status of a refusal with its line. */
 static unsigned check_role(const struct server *server, struct connection *place,
-			   const struct request *request, const char **ret_why)
+			   struct request *request, const char **ret_why)
 {
 	bool by_user = server->options.tokens == NULL || server->options.address.path[0] != '\0';
-	char token[REQUEST_TOKEN_MAX];
+	char token[REQUEST_TOKEN_MAX] = "";
 	enum role role = ROLE_NONE;
 
 	if (by_user && role_of_user(place) == ROLE_NONE) {
@@ -114,18 +139,23 @@ static unsigned check_role(const struct server *server, struct connection *place
 		return MHD_HTTP_FORBIDDEN;
 	}
 	if (by_user)
-		return 0;
-	if (request_token(request->headers[HEADER_AUTHORIZATION], token))
+		role = place->role;
+	else if (request_token(request->headers[HEADER_AUTHORIZATION], token))
 		role = tokens_role(server->options.tokens, token);
+	if (role != ROLE_NONE && request->writes)
+		name_user(server, place, by_user ? NULL : token, request);
 	explicit_bzero(token, sizeof(token));
-	*ret_why =
-		"a token of the server's --token-file is needed: Authorization: Bearer TOKEN, or "
-		"any user name with the token as password";
-	return role == ROLE_NONE ? MHD_HTTP_UNAUTHORIZED : 0;
+	*ret_why = "a token of the server's --token-file is needed: Authorization: Bearer TOKEN, "
+		   "or any user name with the token as password";
+	if (role == ROLE_NONE)
+		return MHD_HTTP_UNAUTHORIZED;
+	*ret_why = "only an operator may do this: a line \"operator TOKEN\" of the server's "
+		   "--token-file";
+	return request->writes && role < ROLE_OPERATOR ? MHD_HTTP_FORBIDDEN : 0;
 }
 
 static unsigned check(const struct server *server, struct connection *place,
-		      const struct request *request, const char *method, const char **ret_why)
+		      struct request *request, const char *method, const char **ret_why)
 {
 	const struct request_names names = { server->own_name, server->options.name };
 
@@ -142,9 +172,14 @@ static unsigned check(const struct server *server, struct connection *place,
 		*ret_why = "pages of another site may not ask: see the Origin header";
 		return MHD_HTTP_FORBIDDEN;
 	}
-	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+	if (!request->writes && strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
 		*ret_why = "there is nothing to write here: use GET or HEAD";
 		return MHD_HTTP_METHOD_NOT_ALLOWED;
+	}
+	if (request->writes && !request_may_write(request)) {
+		*ret_why = "pages of another site or port may not write: see the headers Origin "
+			   "and Sec-Fetch-Site";
+		return MHD_HTTP_FORBIDDEN;
 	}
 	return check_role(server, place, request, ret_why);
 }
@@ -175,7 +210,7 @@ static bool begin_stream(struct server *server, struct connection *place)
 }
 
 static enum MHD_Result reply(struct server *server, struct MHD_Connection *connection,
-			     const struct request *request, const char *method)
+			     struct request *request, const char *method)
 {
 	struct connection *place = place_of(server, connection);
 	const struct server_options *options = &server->options;
@@ -183,6 +218,10 @@ static enum MHD_Result reply(struct server *server, struct MHD_Connection *conne
 	const char *why = "";
 	unsigned refused = check(server, place, request, method, &why);
 
+	if (refused == 0 && request->writes && request->body == NULL) {
+		refused = MHD_HTTP_CONTENT_TOO_LARGE;
+		why = "the body is too long: 4096 bytes at most";
+	}
 	if (refused != 0)
 		options->refuse(options->arg, request, refused, why, &answer);
 	else
@@ -200,21 +239,25 @@ static enum MHD_Result reply(struct server *server, struct MHD_Connection *conne
 
 static enum MHD_Result take_request(void *arg, struct MHD_Connection *connection, const char *url,
 				    const char *method, const char *version _unused_,
-				    const char *upload _unused_, size_t *upload_size,
-				    void **context)
+				    const char *upload, size_t *upload_size, void **context)
 {
-	struct request request = { .path = url };
+	struct request request = { .path = url, .writes = strcmp(method, "POST") == 0 };
 	struct server *server = arg;
+	struct upload *body = *context;
 
-	if (*context == NULL) { /* the headers are complete, a body may follow */
-		*context = calloc(1, sizeof(size_t));
+	if (body == NULL) { /* the headers are complete, a body may follow */
+		*context = calloc(1, sizeof(*body));
 		return *context != NULL ? MHD_YES : MHD_NO;
 	}
 	if (*upload_size > 0) {
-		*(size_t *)*context += *upload_size;
+		if (body->len + *upload_size <= BODY_BYTES_TAKEN)
+			memcpy(body->text + body->len, upload, *upload_size);
+		body->len += *upload_size;
 		*upload_size = 0;
-		return *(size_t *)*context <= BODY_BYTES_MAX ? MHD_YES : MHD_NO;
+		return body->len <= BODY_BYTES_MAX ? MHD_YES : MHD_NO;
 	}
+	if (body->len <= BODY_BYTES_TAKEN && memchr(body->text, '\0', body->len) == NULL)
+		request.body = body->text;
 	for (size_t i = 0; i < HEADER_CNT; i++)
 		request.headers[i] = server->mhd.lookup_connection_value(
 			connection, MHD_HEADER_KIND, request_header_names[i]);

@@ -37,9 +37,10 @@ struct answer {
 	server_follow_fn follow; /* not NULL: a stream of events after the body */
 	void *follow_arg;
 	uint64_t after;
+	char location[64]; /* "": none; of a 303 */
 };
 
-/* Makes the answer of a GET or HEAD; on the server's thread. */
+/* Makes the answer of a GET or HEAD, or of a POST (request.writes); on the server's thread. */
 typedef void (*server_answer_fn)(void *arg, const struct request *request, struct answer *ret);
 /* Makes the answer for a request that the server refuses with this status and line. */
 typedef void (*server_refuse_fn)(void *arg, const struct request *request, unsigned status,

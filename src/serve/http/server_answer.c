@@ -24,7 +24,7 @@ void server_add_headers(const struct server *server, struct MHD_Response *respon
 		  answer->policy != NULL ? answer->policy : STRICT_POLICY },
 		{ "X-Content-Type-Options", "nosniff" },
 		{ "X-Frame-Options", "DENY" },
-		{ "Referrer-Policy", "no-referrer" },
+		{ "Referrer-Policy", "same-origin" },
 		{ "Cross-Origin-Resource-Policy", "same-origin" },
 		{ "Cross-Origin-Opener-Policy", "same-origin" },
 		{ "Cache-Control", answer->follow != NULL ? "no-store" : "private, no-cache" },
@@ -35,8 +35,10 @@ void server_add_headers(const struct server *server, struct MHD_Response *respon
 }
 
 static void add_status_headers(const struct server *server, struct MHD_Response *response,
-			       unsigned status)
+			       unsigned status, const char *location)
 {
+	if (location[0] != '\0')
+		(void)server->mhd.add_response_header(response, "Location", location);
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		(void)server->mhd.add_response_header(response, "Allow", "GET, HEAD");
 	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
@@ -78,7 +80,7 @@ enum MHD_Result server_send(struct server *server, struct MHD_Connection *connec
 		return MHD_NO;
 	}
 	server_add_headers(server, response, answer);
-	add_status_headers(server, response, status);
+	add_status_headers(server, response, status, answer->location);
 	if (status == MHD_HTTP_OK || status == MHD_HTTP_NOT_MODIFIED)
 		(void)server->mhd.add_response_header(response, "ETag", tag);
 	ret = server->mhd.queue_response(connection, status, response);

@@ -13,6 +13,7 @@ struct connection {
 	int fd; /* -1: free */
 	int64_t since_ns;
 	enum role role; /* of the user at its other end */
+	uid_t user;
 	bool cut, stream, known;
 };
 

@@ -17,6 +17,7 @@
 struct token {
 	enum role role;
 	char text[TOKEN_BYTES_MAX + 1]; /* zeros behind it, so that all compare alike */
+	char name[TOKEN_NAME_BYTES];
 };
 
 struct tokens {
@@ -76,6 +77,8 @@ static int parse_line(struct tokens *tokens, const char *line, struct err *err)
 	if (tokens->list.cnt >= TOKENS_MAX)
 		return err_set(err, EINVAL, "expected at most %u tokens", TOKENS_MAX);
 	memcpy(token.text, word, len);
+	word = next_word(&line, &len);
+	(void)snprintf(token.name, sizeof(token.name), "%.*s", (int)len, word);
 	return vec_push(&tokens->list, token) == 0 ? 0 : err_set(err, ENOMEM, "out of memory");
 }
 
@@ -166,18 +169,33 @@ static unsigned differs(const char *a, const char *b)
 	return bits;
 }
 
-enum role tokens_role(const struct tokens *tokens, const char *token)
+/* The one with the highest role; NULL: none. Looks at all of them. */
+static const struct token *find(const struct tokens *tokens, const char *token)
 {
 	char padded[TOKEN_BYTES_MAX + 1] = "";
-	enum role ret = ROLE_NONE;
+	const struct token *ret = NULL;
 	size_t len = strlen(token);
 
 	if (len > TOKEN_BYTES_MAX)
-		return ROLE_NONE;
+		return NULL;
 	memcpy(padded, token, len);
 	vec_foreach(known, &tokens->list) {
-		if (differs(padded, known->text) == 0)
-			ret = MAX(ret, known->role);
+		if (differs(padded, known->text) == 0 && (ret == NULL || known->role > ret->role))
+			ret = known;
 	}
 	return ret;
+}
+
+enum role tokens_role(const struct tokens *tokens, const char *token)
+{
+	const struct token *found = find(tokens, token);
+
+	return found != NULL ? found->role : ROLE_NONE;
+}
+
+void tokens_name(const struct tokens *tokens, const char *token, char ret[static TOKEN_NAME_BYTES])
+{
+	const struct token *found = find(tokens, token);
+
+	(void)snprintf(ret, TOKEN_NAME_BYTES, "%s", found != NULL ? found->name : "");
 }

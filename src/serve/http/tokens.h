@@ -12,6 +12,7 @@
 #define TOKENS_MAX 1000u
 #define TOKEN_BYTES_MIN 16u
 #define TOKEN_BYTES_MAX 200u
+#define TOKEN_NAME_BYTES 64u
 
 /* A role may do what those before it may. */
 enum role { ROLE_NONE, ROLE_VIEWER, ROLE_OPERATOR };
@@ -28,3 +29,6 @@ struct tokens *tokens_free(struct tokens *tokens);
 
 /* The role of a token; ROLE_NONE: unknown. Takes the same time whichever token it is. */
 enum role tokens_role(const struct tokens *tokens, const char *token);
+
+/* The NAME of a known token, "" where its line has none. */
+void tokens_name(const struct tokens *tokens, const char *token, char ret[static TOKEN_NAME_BYTES]);

@@ -21,6 +21,7 @@ static void roles_are_found_by_token(void **state)
 {
 	static const char text[] = "# who may ask\n\n  viewer " VIEWER " on-call\r\n"
 				   "operator\t" OPERATOR "\nviewer " OPERATOR;
+	char name[TOKEN_NAME_BYTES];
 	struct tokens *tokens = NULL;
 	struct err err;
 
@@ -31,6 +32,10 @@ static void roles_are_found_by_token(void **state)
 	assert_int_equal(tokens_role(tokens, ""), ROLE_NONE);
 	assert_int_equal(tokens_role(tokens, "0123456789abcde"), ROLE_NONE);
 	assert_int_equal(tokens_role(tokens, VIEWER "0"), ROLE_NONE);
+	tokens_name(tokens, VIEWER, name);
+	assert_string_equal(name, "on-call");
+	tokens_name(tokens, OPERATOR, name);
+	assert_string_equal(name, "");
 	assert_null(tokens_free(tokens));
 	assert_null(tokens_free(NULL));
 }

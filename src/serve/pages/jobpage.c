@@ -6,6 +6,7 @@
 #include "report/html/markup.h"
 #include "serve/historyjson.h"
 #include "serve/jobwords.h"
+#include "serve/pages/livepart.h"
 #include "serve/pages/pageparts.h"
 
 #include <errno.h>
@@ -20,7 +21,8 @@
 struct job_page {
 	struct call *call;
 	const char *key;
-	struct str facts, reports, events, name, state;
+	struct str facts, reports, events, name, state, folder;
+	bool ended;
 	VEC(struct report_pace_point) points;
 	double best_ms;
 	char latest_made[32];
@@ -37,6 +39,8 @@ static int take_job(void *arg, const struct store_job *job)
 	str_append(&page->name, job->name[0] != '\0' ? job->name : job->key);
 	str_append(&page->state, text);
 	page->best_ms = (double)job->best_ns / NSEC_PER_MSEC;
+	str_append(&page->folder, job->folder);
+	page->ended = job->ended_ns != 0;
 	pageparts_fact(out, "State", text);
 	(void)snprintf(text, sizeof(text), "%.1f ms, at best %.1f ms",
 		       (double)job->now_ns / NSEC_PER_MSEC, page->best_ms);
@@ -221,6 +225,8 @@ static void put_page(struct job_page *page, struct str *out)
 	str_printf(out, "<dl class=\"facts\" data-job=\"%s\">\n", page->key);
 	str_append(out, str_borrow(&page->facts));
 	str_append(out, "</dl>\n");
+	if (!page->ended)
+		livepart_put(out, page->call, page->key, str_borrow(&page->folder));
 	put_pace(page, out);
 	pageparts_findings(out, report);
 	put_table(out, "Reports",
@@ -257,6 +263,7 @@ int page_job(struct call *call, struct answer *ret)
 	str_done(&page.events);
 	str_done(&page.name);
 	str_done(&page.state);
+	str_done(&page.folder);
 	vec_done(&page.points);
 	return error < 0 ? error : str_error(&ret->body);
 }

@@ -39,7 +39,10 @@ function isBusy() {
   const active = document.activeElement;
   const selected = document.getSelection();
   if (selected && !selected.isCollapsed) return true;
-  return Boolean(active && active.tagName === "A" && document.querySelector("main").contains(active));
+  const inside = active && document.querySelector("main").contains(active);
+  const reason = document.getElementById("reason");
+  if (reason && reason.value) return true; // a form that is being filled
+  return Boolean(inside && (active.tagName === "A" || active.id === "reason"));
 }
 
 let timer = 0;
