@@ -8,6 +8,7 @@
 #include "model/rankset.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -211,6 +212,66 @@ void keeper_event(struct keeper *keeper, const char *kind, const char *fmt, ...)
 	push(keeper, item, false);
 }
 
+/* --- windows --- */
+
+void keeper_window(struct keeper *keeper, uint64_t epoch, uint64_t number)
+{
+	struct keeper_item *item;
+	char text[64];
+
+	if (keeper == NULL)
+		return;
+	(void)snprintf(text, sizeof(text), "%" PRIu64 "/%" PRIu64, epoch, number);
+	item = new_item(KEEPER_WINDOW);
+	if (item != NULL) {
+		item->window = (struct keeper_window){ epoch, number };
+		item->event = (struct store_event){ .kind = KEEPER_WINDOW_EVENT,
+						    .text = copy(item, text),
+						    .place = ++keeper->event_cnt,
+						    .at_ns = clock_wall_ns() };
+	}
+	push(keeper, item, true);
+}
+
+bool keeper_take_committed(struct keeper *keeper, uint64_t *ret_epoch, uint64_t *ret_number)
+{
+	bool ret = false;
+
+	if (keeper == NULL)
+		return false;
+	(void)pthread_mutex_lock(&keeper->lock);
+	if (keeper->committed.cnt > 0) {
+		const struct keeper_window *last = &keeper->committed.data[--keeper->committed.cnt];
+
+		*ret_epoch = last->epoch;
+		*ret_number = last->number;
+		ret = true;
+	}
+	(void)pthread_mutex_unlock(&keeper->lock);
+	return ret;
+}
+
+int keeper_find_window(struct keeper *keeper, uint64_t epoch, uint64_t number)
+{
+	int ret = 0;
+
+	if (keeper == NULL)
+		return 0;
+	(void)pthread_mutex_lock(&keeper->lock);
+	vec_foreach(window, &keeper->known) {
+		if (window->epoch == epoch && window->number == number)
+			ret = 1;
+	}
+	if (!keeper->known_loaded) {
+		ret = -EAGAIN;
+		keeper->urgent |= !keeper->known_wanted;
+		keeper->known_wanted = true;
+		(void)pthread_cond_signal(&keeper->wake);
+	}
+	(void)pthread_mutex_unlock(&keeper->lock);
+	return ret;
+}
+
 /* --- begin and end --- */
 
 static void name_owner(struct keeper *keeper)
@@ -233,6 +294,8 @@ static void free_keeper(struct keeper *keeper)
 		(void)keeper_item_free(keeper->head);
 		keeper->head = next;
 	}
+	vec_done(&keeper->known);
+	vec_done(&keeper->committed);
 	(void)pthread_cond_destroy(&keeper->wake);
 	(void)pthread_mutex_destroy(&keeper->lock);
 	arena_done(&keeper->arena);

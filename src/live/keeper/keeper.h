@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "model/report.h"
 
-#define KEEPER_QUEUE_MAX 2048u
+#define KEEPER_QUEUE_MAX 16384u
 
 /* Texts are copied. */
 struct keeper_setup {
@@ -48,6 +48,19 @@ void keeper_pace(struct keeper *keeper, uint64_t step, int64_t iteration_ns);
  */
 void keeper_report(struct keeper *keeper, const struct report *report, uint64_t number);
 void keeper_fingerprint(struct keeper *keeper, uint64_t number, int rank, const char *path);
+
+/*
+ * The window of a hub's epoch is concluded; what was said of it before goes to the store with this mark.
+ * keeper_take_committed() gives each once that the store has; it never does if the store lost it.
+ */
+void keeper_window(struct keeper *keeper, uint64_t epoch, uint64_t number);
+bool keeper_take_committed(struct keeper *keeper, uint64_t *ret_epoch, uint64_t *ret_number);
+
+/*
+ * Whether the store has that mark of any hub of a job with this name: 1 or 0, or -EAGAIN: the store is
+ * not open yet.
+ */
+int keeper_find_window(struct keeper *keeper, uint64_t epoch, uint64_t number);
 
 /* What happened: kind is a word, such as order, slow, restart. */
 void keeper_event(struct keeper *keeper, const char *kind, const char *fmt, ...) _printf_(3, 4);

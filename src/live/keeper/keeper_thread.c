@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "live/keeper/keeper_parts.h"
+#include "store/storelist.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -189,6 +190,7 @@ static int put_item(struct keeper *keeper, const struct keeper_item *item, struc
 	case KEEPER_FINGERPRINT:
 		return put_fingerprint(keeper, item, err);
 	case KEEPER_EVENT:
+	case KEEPER_WINDOW:
 		return store_put_event(keeper->store, keeper->key, &item->event, err);
 	}
 	return 0;
@@ -241,6 +243,57 @@ static int open_store(struct keeper *keeper, bool closing, struct err *err)
 	return ret;
 }
 
+/* --- windows --- */
+
+static void note_committed(struct keeper *keeper, const struct batch *batch)
+{
+	(void)pthread_mutex_lock(&keeper->lock);
+	for (const struct keeper_item *item = batch->head; item != NULL; item = item->next) {
+		/* No memory: the hosts keep its results, and another hub finds it in the store. */
+		if (item->kind == KEEPER_WINDOW && keeper->committed.cnt < KEEPER_WINDOWS_MAX)
+			(void)!vec_push(&keeper->committed, item->window);
+	}
+	(void)pthread_mutex_unlock(&keeper->lock);
+}
+
+static int on_window(void *arg, const struct store_event *event)
+{
+	keeper_windows *windows = arg;
+	struct keeper_window window;
+	char *end;
+
+	window.epoch = strtoull(event->text, &end, 10);
+	if (*end != '/')
+		return 0;
+	window.number = strtoull(end + 1, &end, 10);
+	return *end == '\0' ? vec_push(windows, window) : 0;
+}
+
+/* Those of earlier hubs of this job. */
+static void load_known(struct keeper *keeper, struct err *err)
+{
+	keeper_windows windows = { 0 };
+	bool wanted;
+	int ret;
+
+	(void)pthread_mutex_lock(&keeper->lock);
+	wanted = keeper->known_wanted && !keeper->known_loaded;
+	(void)pthread_mutex_unlock(&keeper->lock);
+	if (!wanted || open_store(keeper, false, err) < 0)
+		return;
+	ret = store_list_named_events(keeper->store, keeper->name, KEEPER_WINDOW_EVENT,
+				      KEEPER_WINDOWS_MAX, on_window, &windows, err);
+	if (ret < 0) {
+		tell(keeper, err);
+		vec_done(&windows);
+		return;
+	}
+	(void)pthread_mutex_lock(&keeper->lock);
+	keeper->known = windows;
+	keeper->known_loaded = true;
+	(void)pthread_mutex_unlock(&keeper->lock);
+}
+
 static void prune(struct keeper *keeper)
 {
 	int64_t now_ns = clock_mono_ns();
@@ -275,10 +328,12 @@ static void write_batch(struct keeper *keeper, struct batch *batch)
 	ret = open_store(keeper, batch->closing, &err);
 	if (ret == 0) {
 		ret = put_batch(keeper, batch, &err);
-		if (ret < 0)
+		if (ret < 0) {
 			tell(keeper, &err);
-		else
+		} else {
 			keeper->told = false;
+			note_committed(keeper, batch);
+		}
 	}
 	/* What a restarted server forgot of this connection is made anew. */
 	if (ret == -ECONNRESET)
@@ -291,6 +346,7 @@ static void write_batch(struct keeper *keeper, struct batch *batch)
 void *keeper_main(void *arg)
 {
 	struct keeper *keeper = arg;
+	struct err err = { "" };
 	bool closing = false;
 
 	while (!closing) {
@@ -298,6 +354,7 @@ void *keeper_main(void *arg)
 
 		take_batch(keeper, &batch);
 		closing = batch.closing;
+		load_known(keeper, &err);
 		write_batch(keeper, &batch);
 		if (!closing)
 			prune(keeper);

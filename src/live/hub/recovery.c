@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Results that hosts keep: the hub says of which windows they are in the store (struct
+ * wire_committed), and reports windows that an earlier hub ordered and did not commit.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "live/hub/hub_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NOT_COME "its result did not come after the hub was started again"
+
+/* The end of a job waits so long for the store. */
+#define MARK_NS (10 * NSEC_PER_SEC)
+
+/* --- committed --- */
+
+static void publish_committed(struct hub *hub, uint64_t epoch, uint64_t order_id)
+{
+	const struct wire_committed committed = { .epoch = epoch, .order_id = order_id };
+
+	(void)bus_pub(hub->bus, SUBJECT_COMMITTED, &committed, sizeof(committed));
+}
+
+void hub_mark_window(struct hub *hub, uint64_t epoch, uint64_t order_id)
+{
+	if (hub->options->fleet == NULL)
+		return; /* members of `perftracker run` keep nothing */
+	if (hub->keeper == NULL) {
+		publish_committed(hub, epoch, order_id); /* the report's files are all there is */
+		return;
+	}
+	keeper_window(hub->keeper, epoch, order_id);
+	hub->marks++;
+	hub->mark_ns = clock_mono_ns();
+}
+
+bool hub_marks_wait(const struct hub *hub, int64_t now_ns)
+{
+	return hub->marks > 0 && now_ns - hub->mark_ns < MARK_NS;
+}
+
+static void publish_marks(struct hub *hub)
+{
+	uint64_t epoch, order_id;
+
+	while (keeper_take_committed(hub->keeper, &epoch, &order_id)) {
+		hub->marks -= hub->marks > 0;
+		publish_committed(hub, epoch, order_id);
+	}
+}
+
+/* --- results --- */
+
+/* A window that was reported: the store has it, the report has not. */
+void hub_take_late(struct hub *hub, uint64_t order_id, int rank, const char *path)
+{
+	hub->late_cnt++;
+	if (!hub->options->quiet)
+		log_line(LOG_INFO,
+		 "event=result-late rank=%d window=%" PRIu64 " late=%" PRIu64
+		 " effect=\"it is kept; the report of its window is without it\"",
+		 rank, order_id, hub->late_cnt);
+	keeper_event(hub->keeper, "late", "rank %d, window %" PRIu64, rank, order_id);
+	keeper_fingerprint(hub->keeper, order_id, rank, path);
+	hub_mark_window(hub, hub->epoch, order_id);
+}
+
+/* Of a daemon that was started again while its window is open: its ranks are other workers now. */
+static void take_own(struct hub *hub, const struct wire_result *result)
+{
+	if (!hub->profile.active || hub->profile.id != result->order_id) {
+		if (result->outcome == OUTCOME_SUMMARIZED)
+			hub_take_late(hub, result->order_id, result->rank, result->text);
+		return;
+	}
+	vec_foreach(answer, &hub->profile.answers) {
+		if (answer->rank != result->rank || answer->state == ANSWER_READY ||
+		    result->outcome != OUTCOME_SUMMARIZED)
+			continue;
+		answer->state = ANSWER_READY;
+		(void)snprintf(answer->text, sizeof(answer->text), "%s", result->text);
+		return;
+	}
+}
+
+void hub_take_result(void *arg, const struct bus_message *message)
+{
+	struct hub *hub = arg;
+	struct wire_result result;
+
+	if (message->len != sizeof(result))
+		return;
+	memcpy(&result, message->data, sizeof(result));
+	result.text[sizeof(result.text) - 1] = '\0';
+	if (result.epoch == hub->epoch)
+		take_own(hub, &result);
+	else if (recovered_add(&hub->recovered, &result, clock_mono_ns()) < 0 &&
+		 recovered_kind(&result.window) == NULL)
+		publish_committed(hub, result.epoch, result.order_id); /* of no window of a hub */
+}
+
+/* --- a window of an earlier hub --- */
+
+static bool has_rank(const struct recovered_window *window, int rank)
+{
+	vec_foreach(result, &window->results) {
+		if (result->rank == rank)
+			return true;
+	}
+	return false;
+}
+
+static int fill_answers(struct hub *hub, const struct recovered_window *window)
+{
+	struct profile *profile = &hub->profile;
+	int ret = 0;
+
+	profile->answers.cnt = 0;
+	idmap_done(&profile->places);
+	vec_foreach(result, &window->results) {
+		struct answer answer = { .rank = result->rank,
+					 .state = result->ready ? ANSWER_READY : ANSWER_MISSED };
+
+		(void)snprintf(answer.text, sizeof(answer.text), "%s", result->text);
+		ret = ret == 0 ? vec_push(&profile->answers, answer) : ret;
+	}
+	for (uint32_t rank = 0; rank < MIN(window->window.workers, HUB_WORKER_MAX); rank++) {
+		struct answer answer = { .rank = (int)rank, .state = ANSWER_MISSED };
+
+		if (profile->answers.cnt >= window->window.workers || ret < 0)
+			break;
+		if (has_rank(window, (int)rank))
+			continue;
+		(void)snprintf(answer.text, sizeof(answer.text), NOT_COME);
+		ret = vec_push(&profile->answers, answer);
+	}
+	return ret;
+}
+
+static void report_window(struct hub *hub, const struct recovered_window *window)
+{
+	const struct wire_window *about = &window->window;
+	struct profile *profile = &hub->profile;
+
+	if (fill_answers(hub, window) < 0)
+		return; /* the hosts keep it for another hub */
+	profile->active = profile->begun = profile->recovered = true;
+	profile->torch = profile->canceled = false;
+	profile->wish = (struct profile_wish){ .kind = recovered_kind(about) };
+	profile->tries = 1;
+	profile->id = ++hub->number;
+	profile->epoch = window->epoch;
+	profile->order_id = window->order_id;
+	profile->length_ns = 0;
+	profile->trigger = (struct report_trigger){ .present = true,
+						    .kind = profile->wish.kind,
+						    .baseline_iteration_ms = about->baseline_ms,
+						    .current_iteration_ms = about->now_ms,
+						    .since_step = about->since_step,
+						    .step = about->step };
+	log_line(LOG_INFO,
+		 "event=window-recovered why=%s window=%" PRIu64 " of_hub=%" PRIu64
+		 " results=%zu workers=%u report=%" PRIu64,
+		 profile->wish.kind, window->order_id, window->epoch, window->results.cnt,
+		 about->workers, profile->id);
+	keeper_event(hub->keeper, "recovered",
+		     "window %" PRIu64 " of an earlier hub is report %" PRIu64, window->order_id,
+		     profile->id);
+	hub_finish_profile(hub);
+	profile->recovered = false;
+}
+
+void hub_recover(struct hub *hub, bool all, int64_t now_ns)
+{
+	struct recovered_window *window;
+	int known;
+
+	publish_marks(hub);
+	if (hub->profile.active)
+		return;
+	window = recovered_due(&hub->recovered, all, now_ns);
+	if (window == NULL)
+		return;
+	known = keeper_find_window(hub->keeper, window->epoch, window->order_id);
+	if (known == -EAGAIN)
+		return; /* the store is not open yet */
+	if (known == 1) {
+		log_line(LOG_INFO, "event=window-known window=%" PRIu64 " of_hub=%" PRIu64,
+			 window->order_id, window->epoch);
+		publish_committed(hub, window->epoch, window->order_id);
+	} else {
+		report_window(hub, window);
+	}
+	recovered_drop(&hub->recovered, window);
+}
