@@ -423,6 +423,8 @@ void follower_tick(struct follower *f, int64_t now_ns)
 	all = beat && f->beats % ALL_EVERY == 0;
 	f->beats += beat;
 	if (beat)
+		follower_publish_spool(f);
+	if (beat)
 		f->beat_ns = now_ns + CLUSTER_BEAT_NS;
 	f->urgent = false;
 	send_all(f, all || f->end_added, now_ns);

@@ -95,6 +95,7 @@ void follower_take_committed(struct follower *f, const Cluster__Down *down);
 
 void follower_open_spool(struct follower *f);
 void follower_close_spool(struct follower *f);
+void follower_publish_spool(struct follower *f); /* to hostd of this process */
 void follower_write_spool(const struct follower *f, Cluster__Spool *ret);
 
 /* Index of struct follower's `taken`. */

@@ -386,3 +386,17 @@ void follower_write_spool(const struct follower *f, Cluster__Spool *ret)
 	ret->bytes = stats.bytes;
 	ret->dropped = stats.dropped;
 }
+
+void follower_publish_spool(struct follower *f)
+{
+	struct wire_spools spools = { 0 };
+	struct spool_stats stats;
+
+	if (f->spool == NULL)
+		return;
+	stats = spool_stats(f->spool);
+	spools.waiting = stats.waiting;
+	spools.bytes = stats.bytes;
+	spools.dropped = stats.dropped;
+	(void)bus_pub(f->setup.local, SUBJECT_SPOOLS, &spools, sizeof(spools));
+}

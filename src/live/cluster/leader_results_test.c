@@ -206,7 +206,7 @@ static void assert_bytes(const char *path, const char *expected)
 /* What the spool's folder holds, read as by another process. */
 static size_t kept_on_disk(void)
 {
-	char copy[240], command[800];
+	char copy[250], command[800];
 	struct spool_setup setup = { .dir = copy, .bytes_max = SPOOL_BYTES_MIN };
 	struct spool *spool = NULL;
 	struct err err;

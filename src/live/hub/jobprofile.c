@@ -515,8 +515,10 @@ void hub_finish_profile(struct hub *hub)
 	uint64_t epoch = profile->recovered ? profile->epoch : hub->epoch;
 	uint64_t order_id = profile->recovered ? profile->order_id : profile->id;
 
+	keeper_begin(hub->keeper);
 	finish_profile(hub);
 	hub_mark_window(hub, epoch, order_id); /* also of an order that is repeated */
+	keeper_end(hub->keeper);
 }
 
 /* The window of a worker that hangs does not end; the report of the hang should not wait for it. */

@@ -214,6 +214,26 @@ void keeper_event(struct keeper *keeper, const char *kind, const char *fmt, ...)
 
 /* --- windows --- */
 
+static void set_open(struct keeper *keeper, bool open)
+{
+	if (keeper == NULL)
+		return;
+	(void)pthread_mutex_lock(&keeper->lock);
+	keeper->open = open;
+	(void)pthread_cond_signal(&keeper->wake);
+	(void)pthread_mutex_unlock(&keeper->lock);
+}
+
+void keeper_begin(struct keeper *keeper)
+{
+	set_open(keeper, true);
+}
+
+void keeper_end(struct keeper *keeper)
+{
+	set_open(keeper, false);
+}
+
 void keeper_window(struct keeper *keeper, uint64_t epoch, uint64_t number)
 {
 	struct keeper_item *item;

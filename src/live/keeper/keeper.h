@@ -50,8 +50,15 @@ void keeper_report(struct keeper *keeper, const struct report *report, uint64_t 
 void keeper_fingerprint(struct keeper *keeper, uint64_t number, int rank, const char *path);
 
 /*
- * The window of a hub's epoch is concluded; what was said of it before goes to the store with this mark.
- * keeper_take_committed() gives each once that the store has; it never does if the store lost it.
+ * What is said between the two goes to the store in one transaction: a window's fingerprints and report,
+ * and that it is concluded.
+ */
+void keeper_begin(struct keeper *keeper);
+void keeper_end(struct keeper *keeper);
+
+/*
+ * The window of a hub's epoch is concluded. keeper_take_committed() gives each once that the store has;
+ * it never does if the store lost it.
  */
 void keeper_window(struct keeper *keeper, uint64_t epoch, uint64_t number);
 bool keeper_take_committed(struct keeper *keeper, uint64_t *ret_epoch, uint64_t *ret_number);

@@ -51,6 +51,7 @@ struct keeper {
 	struct keeper_item *head, **tail;
 	size_t queued_cnt;
 	bool urgent, closing, has_state;
+	bool open; /* between keeper_begin() and keeper_end() */
 	bool known_wanted, known_loaded; /* windows of earlier hubs */
 	keeper_windows known, committed; /* committed: to be taken by the hub */
 	uint64_t lost_cnt;

@@ -39,6 +39,8 @@ static void wait_for_work(struct keeper *keeper)
 		if (pthread_cond_timedwait(&keeper->wake, &keeper->lock, &until) == ETIMEDOUT)
 			break;
 	}
+	while (keeper->open && !keeper->closing)
+		(void)pthread_cond_wait(&keeper->wake, &keeper->lock);
 	keeper->urgent = false;
 }
 
