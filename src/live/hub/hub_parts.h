@@ -12,12 +12,12 @@
 #include "live/hub/hub.h"
 #include "live/hub/jobprofile.h"
 #include "live/hub/jobstate.h"
-#include "live/hub/recovered.h"
 #include "live/hub/reference.h"
 #include "live/hub/stallnotes.h"
 #include "live/link/wire_hang.h"
 #include "live/overhead/overhead.h"
 #include "live/pace/pacelog.h"
+#include "live/recovery/recovered.h"
 #include "model/report.h"
 
 /* What the last line of a run and `perftracker status` say of the latest report. */
@@ -85,7 +85,9 @@ bool hub_report_blocked(struct hub *hub, int64_t now_ns);
 /* Starts a profile or reports a hang if it is due; logs changes of the job's pace. */
 void hub_decide(struct hub *hub, int64_t now_ns);
 /* The window is concluded: when the store has it, hosts need not keep its results. */
-void hub_mark_window(struct hub *hub, uint64_t epoch, uint64_t order_id);
+void hub_mark_window(struct hub *hub, uint64_t epoch, uint64_t order_id, int *ranks, size_t cnt);
+/* The same of the profile, with the ranks that it has, before it is forgotten. */
+void hub_mark_profile(struct hub *hub, uint64_t epoch, uint64_t order_id);
 /* Whether the end of the job has to wait for the store. */
 bool hub_marks_wait(const struct hub *hub, int64_t now_ns);
 /* A fingerprint of a window that is reported. */

@@ -225,6 +225,26 @@ static bool order_again(struct hub *hub)
 	return order_profile(hub, &wish, clock_mono_ns()) == 0;
 }
 
+/* A worker whose host came when the order was given already, and carries it out, too. */
+static struct answer *join_profile(struct hub *hub, uint32_t worker)
+{
+	struct answer fresh = { .worker = worker, .rank = -1 };
+
+	vec_foreach(state, &hub->workers) {
+		if (state->worker == worker)
+			fresh.rank = state->rank;
+	}
+	vec_foreach(answer, &hub->profile.answers) {
+		if (answer->rank == fresh.rank) /* each rank once */
+			return answer->state == ANSWER_MISSED ? answer : NULL;
+	}
+	if (fresh.rank < 0 ||
+	    idmap_set(&hub->profile.places, worker, (uint32_t)hub->profile.answers.cnt) < 0 ||
+	    vec_push(&hub->profile.answers, fresh) < 0)
+		return NULL;
+	return &hub->profile.answers.data[hub->profile.answers.cnt - 1];
+}
+
 /* Of a window that is over. */
 static void note_late(struct hub *hub, const struct wire_answer *wire)
 {
@@ -259,7 +279,10 @@ void hub_take_answer(void *arg, const struct bus_message *message)
 		note_late(hub, wire);
 		return;
 	}
-	if (answer == NULL || answer->state == ANSWER_READY || answer->state == ANSWER_MISSED)
+	if (answer == NULL && wire->outcome != OUTCOME_MISSED)
+		answer = join_profile(hub, wire->worker);
+	if (answer == NULL || answer->state == ANSWER_READY ||
+	    (answer->state == ANSWER_MISSED && wire->outcome != OUTCOME_SUMMARIZED))
 		return;
 	answer->state = states[wire->outcome];
 	hub->profile.begun |= wire->outcome != OUTCOME_MISSED;
@@ -517,7 +540,7 @@ void hub_finish_profile(struct hub *hub)
 
 	keeper_begin(hub->keeper);
 	finish_profile(hub);
-	hub_mark_window(hub, epoch, order_id); /* also of an order that is repeated */
+	hub_mark_profile(hub, epoch, order_id); /* also of an order that is repeated */
 	keeper_end(hub->keeper);
 }
 

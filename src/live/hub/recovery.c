@@ -26,7 +26,7 @@ static void publish_committed(struct hub *hub, uint64_t epoch, uint64_t order_id
 	(void)bus_pub(hub->bus, SUBJECT_COMMITTED, &committed, sizeof(committed));
 }
 
-void hub_mark_window(struct hub *hub, uint64_t epoch, uint64_t order_id)
+void hub_mark_window(struct hub *hub, uint64_t epoch, uint64_t order_id, int *ranks, size_t cnt)
 {
 	if (hub->options->fleet == NULL)
 		return; /* members of `perftracker run` keep nothing */
@@ -34,9 +34,23 @@ void hub_mark_window(struct hub *hub, uint64_t epoch, uint64_t order_id)
 		publish_committed(hub, epoch, order_id); /* the report's files are all there is */
 		return;
 	}
-	keeper_window(hub->keeper, epoch, order_id);
+	keeper_window(hub->keeper, epoch, order_id, ranks, cnt);
 	hub->marks++;
 	hub->mark_ns = clock_mono_ns();
+}
+
+void hub_mark_profile(struct hub *hub, uint64_t epoch, uint64_t order_id)
+{
+	_cleanup_free_ int *ranks = calloc(hub->profile.answers.cnt + 1, sizeof(*ranks));
+	size_t cnt = 0;
+
+	if (ranks == NULL)
+		return; /* the hosts keep its results for another hub */
+	vec_foreach(answer, &hub->profile.answers) {
+		if (answer->state == ANSWER_READY)
+			ranks[cnt++] = answer->rank;
+	}
+	hub_mark_window(hub, epoch, order_id, ranks, cnt);
 }
 
 bool hub_marks_wait(const struct hub *hub, int64_t now_ns)
@@ -62,30 +76,37 @@ void hub_take_late(struct hub *hub, uint64_t order_id, int rank, const char *pat
 	hub->late_cnt++;
 	if (!hub->options->quiet)
 		log_line(LOG_INFO,
-		 "event=result-late rank=%d window=%" PRIu64 " late=%" PRIu64
-		 " effect=\"it is kept; the report of its window is without it\"",
-		 rank, order_id, hub->late_cnt);
+			 "event=result-late rank=%d window=%" PRIu64 " late=%" PRIu64
+			 " effect=\"it is kept; the report of its window is without it\"",
+			 rank, order_id, hub->late_cnt);
 	keeper_event(hub->keeper, "late", "rank %d, window %" PRIu64, rank, order_id);
+	keeper_begin(hub->keeper);
 	keeper_fingerprint(hub->keeper, order_id, rank, path);
-	hub_mark_window(hub, hub->epoch, order_id);
+	hub_mark_window(hub, hub->epoch, order_id, &rank, 1);
+	keeper_end(hub->keeper);
 }
 
 /* Of a daemon that was started again while its window is open: its ranks are other workers now. */
 static void take_own(struct hub *hub, const struct wire_result *result)
 {
+	struct answer fresh = { .rank = result->rank, .state = ANSWER_READY };
+
+	if (result->outcome != OUTCOME_SUMMARIZED)
+		return;
 	if (!hub->profile.active || hub->profile.id != result->order_id) {
-		if (result->outcome == OUTCOME_SUMMARIZED)
-			hub_take_late(hub, result->order_id, result->rank, result->text);
+		hub_take_late(hub, result->order_id, result->rank, result->text);
 		return;
 	}
+	(void)snprintf(fresh.text, sizeof(fresh.text), "%s", result->text);
 	vec_foreach(answer, &hub->profile.answers) {
-		if (answer->rank != result->rank || answer->state == ANSWER_READY ||
-		    result->outcome != OUTCOME_SUMMARIZED)
+		if (answer->rank != result->rank)
 			continue;
-		answer->state = ANSWER_READY;
-		(void)snprintf(answer->text, sizeof(answer->text), "%s", result->text);
+		fresh.worker = answer->worker;
+		if (answer->state != ANSWER_READY)
+			*answer = fresh;
 		return;
 	}
+	(void)!vec_push(&hub->profile.answers, fresh);
 }
 
 void hub_take_result(void *arg, const struct bus_message *message)
@@ -175,26 +196,57 @@ static void report_window(struct hub *hub, const struct recovered_window *window
 	profile->recovered = false;
 }
 
+/* Ranks that came after the window was committed; counts those of all results that are known. */
+static void keep_late(struct hub *hub, const struct recovered_window *window)
+{
+	uint64_t number = ++hub->number;
+
+	keeper_begin(hub->keeper);
+	vec_foreach(result, &window->results) {
+		if (!result->ready ||
+		    keeper_find_window(hub->keeper, window->epoch, window->order_id,
+				       result->rank) != KEEPER_WITHOUT)
+			continue;
+		hub->late_cnt++;
+		keeper_fingerprint(hub->keeper, number, result->rank, result->text);
+		hub_mark_window(hub, window->epoch, window->order_id, &result->rank, 1);
+	}
+	keeper_end(hub->keeper);
+}
+
+static void conclude_known(struct hub *hub, const struct recovered_window *window)
+{
+	unsigned before = hub->marks;
+
+	keep_late(hub, window);
+	log_line(LOG_INFO,
+		 "event=window-known window=%" PRIu64 " of_hub=%" PRIu64
+		 " late=%u effect=\"it is in the "
+		 "store already\"",
+		 window->order_id, window->epoch, hub->marks - before);
+	if (hub->marks == before)
+		publish_committed(hub, window->epoch, window->order_id);
+}
+
 void hub_recover(struct hub *hub, bool all, int64_t now_ns)
 {
 	struct recovered_window *window;
-	int known;
+	enum keeper_known known;
 
 	publish_marks(hub);
+	if (hub->recovered.windows.cnt > 0) /* the store is opened before one is due */
+		(void)keeper_find_window(hub->keeper, 0, 0, 0);
 	if (hub->profile.active)
 		return;
 	window = recovered_due(&hub->recovered, all, now_ns);
 	if (window == NULL)
 		return;
-	known = keeper_find_window(hub->keeper, window->epoch, window->order_id);
-	if (known == -EAGAIN)
-		return; /* the store is not open yet */
-	if (known == 1) {
-		log_line(LOG_INFO, "event=window-known window=%" PRIu64 " of_hub=%" PRIu64,
-			 window->order_id, window->epoch);
-		publish_committed(hub, window->epoch, window->order_id);
-	} else {
+	known = keeper_find_window(hub->keeper, window->epoch, window->order_id, -1);
+	if (known == KEEPER_ASK_AGAIN)
+		return;
+	if (known == KEEPER_UNKNOWN)
 		report_window(hub, window);
-	}
+	else
+		conclude_known(hub, window);
 	recovered_drop(&hub->recovered, window);
 }

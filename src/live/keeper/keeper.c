@@ -234,22 +234,31 @@ void keeper_end(struct keeper *keeper)
 	set_open(keeper, false);
 }
 
-void keeper_window(struct keeper *keeper, uint64_t epoch, uint64_t number)
+static int by_number(const void *a, const void *b)
 {
+	const int *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+void keeper_window(struct keeper *keeper, uint64_t epoch, uint64_t number, int *ranks, size_t cnt)
+{
+	struct str text = { 0 };
 	struct keeper_item *item;
-	char text[64];
 
 	if (keeper == NULL)
 		return;
-	(void)snprintf(text, sizeof(text), "%" PRIu64 "/%" PRIu64, epoch, number);
-	item = new_item(KEEPER_WINDOW);
-	if (item != NULL) {
-		item->window = (struct keeper_window){ epoch, number };
+	str_printf(&text, "%" PRIu64 "/%" PRIu64 " ", epoch, number);
+	if (cnt > 0)
+		qsort(ranks, cnt, sizeof(*ranks), by_number);
+	rankset_format(&text, ranks, cnt);
+	item = str_error(&text) < 0 ? NULL : new_item(KEEPER_WINDOW);
+	if (item != NULL)
 		item->event = (struct store_event){ .kind = KEEPER_WINDOW_EVENT,
-						    .text = copy(item, text),
+						    .text = copy(item, str_borrow(&text)),
 						    .place = ++keeper->event_cnt,
 						    .at_ns = clock_wall_ns() };
-	}
+	str_done(&text);
 	push(keeper, item, true);
 }
 
@@ -271,19 +280,42 @@ bool keeper_take_committed(struct keeper *keeper, uint64_t *ret_epoch, uint64_t 
 	return ret;
 }
 
-int keeper_find_window(struct keeper *keeper, uint64_t epoch, uint64_t number)
+/* Of "0-3,7". */
+static bool has_rank(const char *ranks, int rank)
 {
-	int ret = 0;
+	while (*ranks != '\0') {
+		char *end;
+		long low = strtol(ranks, &end, 10), high = low;
+
+		if (*end == '-')
+			high = strtol(end + 1, &end, 10);
+		if (rank >= low && rank <= high)
+			return true;
+		if (*end != ',')
+			return false;
+		ranks = end + 1;
+	}
+	return false;
+}
+
+enum keeper_known keeper_find_window(struct keeper *keeper, uint64_t epoch, uint64_t number,
+				     int rank)
+{
+	enum keeper_known ret = KEEPER_UNKNOWN;
 
 	if (keeper == NULL)
-		return 0;
+		return KEEPER_UNKNOWN;
 	(void)pthread_mutex_lock(&keeper->lock);
 	vec_foreach(window, &keeper->known) {
-		if (window->epoch == epoch && window->number == number)
-			ret = 1;
+		if (window->epoch != epoch || window->number != number)
+			continue;
+		if (has_rank(window->ranks, rank))
+			ret = KEEPER_KNOWN;
+		else if (ret == KEEPER_UNKNOWN)
+			ret = KEEPER_WITHOUT;
 	}
 	if (!keeper->known_loaded) {
-		ret = -EAGAIN;
+		ret = KEEPER_ASK_AGAIN;
 		keeper->urgent |= !keeper->known_wanted;
 		keeper->known_wanted = true;
 		(void)pthread_cond_signal(&keeper->wake);
@@ -314,6 +346,8 @@ static void free_keeper(struct keeper *keeper)
 		(void)keeper_item_free(keeper->head);
 		keeper->head = next;
 	}
+	vec_foreach(window, &keeper->known)
+		free(window->ranks);
 	vec_done(&keeper->known);
 	vec_done(&keeper->committed);
 	(void)pthread_cond_destroy(&keeper->wake);

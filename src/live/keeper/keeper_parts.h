@@ -16,6 +16,7 @@ enum keeper_kind { KEEPER_PACE, KEEPER_REPORT, KEEPER_FINGERPRINT, KEEPER_EVENT,
 
 struct keeper_window {
 	uint64_t epoch, number;
+	char *ranks; /* as of rankset.h; owned */
 };
 
 typedef VEC(struct keeper_window) keeper_windows;
@@ -30,7 +31,6 @@ struct keeper_item {
 	const struct store_finding *findings;
 	size_t finding_cnt;
 	struct store_event event;
-	struct keeper_window window;
 	int rank;
 	const char *path;
 };
@@ -51,7 +51,7 @@ struct keeper {
 	struct keeper_item *head, **tail;
 	size_t queued_cnt;
 	bool urgent, closing, has_state;
-	bool open; /* between keeper_begin() and keeper_end() */
+	bool open;			 /* between keeper_begin() and keeper_end() */
 	bool known_wanted, known_loaded; /* windows of earlier hubs */
 	keeper_windows known, committed; /* committed: to be taken by the hub */
 	uint64_t lost_cnt;

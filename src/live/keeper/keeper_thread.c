@@ -247,28 +247,65 @@ static int open_store(struct keeper *keeper, bool closing, struct err *err)
 
 /* --- windows --- */
 
+/* Returns 0, -EBADMSG or -ENOMEM. */
+static int parse_window(const char *text, struct keeper_window *ret)
+{
+	struct keeper_window window;
+	char *end;
+
+	window.epoch = strtoull(text, &end, 10);
+	if (*end != '/')
+		return -EBADMSG;
+	window.number = strtoull(end + 1, &end, 10);
+	if (*end != ' ')
+		return -EBADMSG;
+	window.ranks = strdup(end + 1);
+	if (window.ranks == NULL)
+		return -ENOMEM;
+	*ret = window;
+	return 0;
+}
+
+static int add_window(keeper_windows *windows, const char *text)
+{
+	struct keeper_window window;
+	int ret = parse_window(text, &window);
+
+	if (ret == 0)
+		ret = vec_push(windows, window);
+	else
+		return ret == -EBADMSG ? 0 : ret;
+	if (ret < 0)
+		free(window.ranks);
+	return ret;
+}
+
+/* No memory: the hosts keep its results, and another hub finds it in the store. */
+static void note_window(struct keeper *keeper, const char *text)
+{
+	struct keeper_window window;
+
+	if (keeper->committed.cnt >= KEEPER_WINDOWS_MAX || add_window(&keeper->known, text) < 0 ||
+	    keeper->known.cnt == 0)
+		return;
+	window = keeper->known.data[keeper->known.cnt - 1];
+	window.ranks = NULL;
+	(void)!vec_push(&keeper->committed, window);
+}
+
 static void note_committed(struct keeper *keeper, const struct batch *batch)
 {
 	(void)pthread_mutex_lock(&keeper->lock);
 	for (const struct keeper_item *item = batch->head; item != NULL; item = item->next) {
-		/* No memory: the hosts keep its results, and another hub finds it in the store. */
-		if (item->kind == KEEPER_WINDOW && keeper->committed.cnt < KEEPER_WINDOWS_MAX)
-			(void)!vec_push(&keeper->committed, item->window);
+		if (item->kind == KEEPER_WINDOW)
+			note_window(keeper, item->event.text);
 	}
 	(void)pthread_mutex_unlock(&keeper->lock);
 }
 
 static int on_window(void *arg, const struct store_event *event)
 {
-	keeper_windows *windows = arg;
-	struct keeper_window window;
-	char *end;
-
-	window.epoch = strtoull(event->text, &end, 10);
-	if (*end != '/')
-		return 0;
-	window.number = strtoull(end + 1, &end, 10);
-	return *end == '\0' ? vec_push(windows, window) : 0;
+	return add_window(arg, event->text);
 }
 
 /* Those of earlier hubs of this job. */
@@ -285,15 +322,17 @@ static void load_known(struct keeper *keeper, struct err *err)
 		return;
 	ret = store_list_named_events(keeper->store, keeper->name, KEEPER_WINDOW_EVENT,
 				      KEEPER_WINDOWS_MAX, on_window, &windows, err);
-	if (ret < 0) {
+	if (ret < 0)
 		tell(keeper, err);
-		vec_done(&windows);
-		return;
-	}
 	(void)pthread_mutex_lock(&keeper->lock);
-	keeper->known = windows;
-	keeper->known_loaded = true;
+	vec_foreach(window, &windows) {
+		/* Those of this keeper may be there already: twice does no harm. */
+		if (ret < 0 || vec_push(&keeper->known, *window) < 0)
+			free(window->ranks);
+	}
+	keeper->known_loaded |= ret == 0;
 	(void)pthread_mutex_unlock(&keeper->lock);
+	vec_done(&windows);
 }
 
 static void prune(struct keeper *keeper)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/hub/recovered.h"
+#include "live/recovery/recovered.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -76,8 +76,10 @@ int recovered_add(struct recovered *recovered, const struct wire_result *result,
 struct recovered_window *recovered_due(struct recovered *recovered, bool all, int64_t now_ns)
 {
 	vec_foreach(window, &recovered->windows) {
-		if (all || window->results.cnt >= window->window.workers ||
-		    now_ns - window->heard_ns >= RECOVERED_WAIT_NS)
+		bool whole = window->results.cnt >= window->window.workers;
+
+		if (all ||
+		    now_ns - window->heard_ns >= (whole ? RECOVERED_GRACE_NS : RECOVERED_WAIT_NS))
 			return window;
 	}
 	return NULL;

@@ -11,6 +11,7 @@
 
 #define RECOVERED_WINDOWS_MAX 64u
 #define RECOVERED_RESULTS_MAX 262144u
+#define RECOVERED_GRACE_NS (2 * NSEC_PER_SEC) /* for ranks that the order did not count */
 #define RECOVERED_WAIT_NS (60 * NSEC_PER_SEC) /* for the next result of a window */
 
 struct recovered_result {
