@@ -422,10 +422,10 @@ void follower_tick(struct follower *f, int64_t now_ns)
 		return;
 	all = beat && f->beats % ALL_EVERY == 0;
 	f->beats += beat;
-	if (beat)
+	if (beat) {
 		follower_publish_spool(f);
-	if (beat)
 		f->beat_ns = now_ns + CLUSTER_BEAT_NS;
+	}
 	f->urgent = false;
 	send_all(f, all || f->end_added, now_ns);
 	forget_ended(f, now_ns);

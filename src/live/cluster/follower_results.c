@@ -371,6 +371,11 @@ void follower_open_spool(struct follower *f)
 
 void follower_close_spool(struct follower *f)
 {
+	if (f->kept.cnt > 0)
+		log_line(LOG_WARNING,
+			 "event=results-left results=%zu folder=\"%s\" effect=\"the next daemon of "
+			 "this job on this host sends them\"",
+			 f->kept.cnt, f->setup.spool_dir);
 	f->spool = spool_close(f->spool);
 	vec_done(&f->kept);
 }

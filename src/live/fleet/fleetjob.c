@@ -155,6 +155,8 @@ static int run(const struct words *words, struct site *site, int control_fd, int
 	open_log(outdir.path);
 	jobfolders_prune(outdir.path,
 			 leads ? site->values.hub_keep_jobs : site->values.hostd_keep_jobs);
+	if (fleet.spool_dir != NULL)
+		jobfolders_prune(fleet.spool_dir, site->values.hostd_keep_jobs);
 	set_options(&site->values, leads, &options);
 	fleet.login = &login;
 	fleet.seal = seal;

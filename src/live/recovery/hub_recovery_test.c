@@ -244,7 +244,7 @@ static void a_rank_whose_host_came_after_the_order_is_in_the_report(void **state
 	for (int rank = 0; rank < RANKS; rank++)
 		answer(order.id, rank);
 	await_committed(1);
-	assert_report_has("\"workers_analyzed\":3");
+	assert_report_has("\"workers_analyzed\": 3");
 }
 
 int main(void)

@@ -483,6 +483,7 @@ static int lock(struct spool *spool, struct err *err)
 		return err_set(err, errno, "%s: %s", path, strerror(errno));
 	if (flock(spool->lock_fd, LOCK_EX | LOCK_NB) != 0)
 		return err_set(err, EBUSY, "%s: another process uses this folder", spool->dir);
+	(void)futimens(spool->lock_fd, NULL); /* jobfolders_prune() keeps the newest */
 	return 0;
 }
 
