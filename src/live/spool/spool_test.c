@@ -10,7 +10,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 
 static struct spool *open_at(const char *dir)
@@ -366,6 +368,56 @@ static void test_a_long_record_may_follow_a_file_without_records(void **state)
 	(void)spool_close(spool);
 }
 
+/* Closing removes nothing that waits. */
+static void keep_files_and_reopen(struct spool **spool, const char *dir)
+{
+	(void)spool_close(*spool);
+	*spool = open_at(dir);
+}
+
+/* A disk of its own, seen by this process alone. */
+static bool mount_small(const char *dir)
+{
+	return unshare(CLONE_NEWNS) == 0 &&
+	       mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mkdir(dir, 0700) == 0 &&
+	       mount("none", dir, "tmpfs", 0, "size=256k") == 0;
+}
+
+static void test_a_full_disk_refuses_records_until_others_are_done(void **state)
+{
+	static char data[20000];
+	struct spool *spool;
+	struct err err = { "" };
+	uint64_t first = 0, number = 0;
+	char dir[200];
+	size_t cnt = 0;
+	int ret;
+
+	sub(state, "disk", dir);
+	if (!mount_small(dir)) {
+		print_message("skipped: a file system cannot be mounted here\n");
+		skip();
+	}
+	spool = open_at(dir);
+	while ((ret = spool_add(spool, data, sizeof(data), &number, &err)) == 0) {
+		first = first == 0 ? number : first;
+		assert_true(++cnt < 100);
+	}
+	assert_int_equal(ret, -ENOSPC);
+	assert_non_null(strstr(err.text, "No space left"));
+	assert_int_equal(spool_stats(spool).waiting, cnt);
+	assert_int_equal(spool_stats(spool).dropped, 0);
+	keep_files_and_reopen(&spool, dir);
+	assert_int_equal(spool_stats(spool).waiting, cnt);
+	assert_int_equal(spool_stats(spool).torn, 0);
+	for (uint64_t n = 0; (n = spool_after(spool, n)) != 0;)
+		spool_finish(spool, n); /* the last file that is removed makes room */
+	assert_int_equal(spool_add(spool, data, sizeof(data), &number, &err), 0);
+	spool_finish(spool, number);
+	(void)spool_close(spool);
+	assert_int_equal(umount(dir), 0);
+}
+
 /* --- by chance, against a list in memory --- */
 
 static void test_any_order_of_calls_and_kills_keeps_exactly_what_is_not_done(void **state)
@@ -441,6 +493,7 @@ int main(void)
 		IN_ROOT(test_a_file_of_another_version_stays_and_is_counted),
 		IN_ROOT(test_the_oldest_are_dropped_counted_and_told),
 		IN_ROOT(test_a_disk_without_room_refuses_a_record_and_keeps_the_others),
+		IN_ROOT(test_a_full_disk_refuses_records_until_others_are_done),
 		IN_ROOT(test_a_long_record_may_follow_a_file_without_records),
 		IN_ROOT(test_any_order_of_calls_and_kills_keeps_exactly_what_is_not_done),
 		IN_ROOT(test_no_memory_is_an_error),
