@@ -340,6 +340,7 @@ struct leader *leader_close(struct leader *l)
 	idmap_done(&l->places);
 	vec_done(&l->asked);
 	vec_done(&l->held);
+	idmap_done(&l->held_places);
 	free(l);
 	return NULL;
 }

@@ -70,6 +70,7 @@ struct leader {
 	bool urgent, full_logged, version_logged, absent_logged;
 	struct cluster_stats stats;
 	VEC(struct held) held;
+	struct idmap held_places; /* by remote, spool and number */
 	struct leader_window committed[LEADER_COMMITTED];
 	size_t committed_cnt;
 };

@@ -9,22 +9,44 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 
 #define HELD_MAX 524288u
 #define NUMBERS_MAX 1024u /* in one message */
 
 /* --- what is known --- */
 
+static uint64_t key_of(const struct held *held)
+{
+	const uint64_t parts[] = { held->remote, held->spool, held->number };
+
+	return XXH3_64bits(parts, sizeof(parts));
+}
+
 static struct held *find_held(struct leader *l, const struct held *like)
 {
-	vec_foreach(held, &l->held) {
-		if (held->remote == like->remote && held->spool == like->spool &&
-		    held->number == like->number)
-			return held;
-	}
-	return NULL;
+	uint32_t i = idmap_get(&l->held_places, key_of(like));
+	struct held *held = i < l->held.cnt ? &l->held.data[i] : NULL;
+
+	return held != NULL && held->remote == like->remote && held->spool == like->spool &&
+			       held->number == like->number
+		       ? held
+		       : NULL;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int add_held(struct leader *l, const struct held *held)
+{
+	int ret = vec_push(&l->held, *held);
+
+	if (ret < 0)
+		return ret;
+	ret = idmap_set(&l->held_places, key_of(held), (uint32_t)l->held.cnt - 1);
+	l->held.cnt -= ret < 0;
+	return ret;
 }
 
 static bool is_committed(const struct leader *l, uint64_t epoch, uint64_t order)
@@ -51,18 +73,20 @@ static void tell(struct leader *l, size_t remote, uint64_t spool, uint64_t *numb
 	leader_send_to(l, &l->remotes.data[remote], &down);
 }
 
-/* The oldest that are committed make room: a host that sends one again is told by its window. */
+/* Those that are committed make room: one that a host sends again after that counts as late. */
 static void make_room(struct leader *l)
 {
-	size_t kept = 0;
+	__typeof__(l->held) all = l->held;
 
 	if (l->held.cnt < HELD_MAX)
 		return;
-	vec_foreach(held, &l->held) {
-		if (!held->committed)
-			l->held.data[kept++] = *held;
+	memset(&l->held, 0, sizeof(l->held));
+	idmap_done(&l->held_places);
+	vec_foreach(held, &all) {
+		if (!held->committed && add_held(l, held) < 0)
+			l->stats.dropped++;
 	}
-	l->held.cnt = kept;
+	vec_done(&all);
 }
 
 bool leader_is_new(struct leader *l, struct remote *remote, const Cluster__Answer *answer)
@@ -90,49 +114,63 @@ bool leader_is_new(struct leader *l, struct remote *remote, const Cluster__Answe
 		answer->outcome != OUTCOME_SUMMARIZED && is_committed(l, fresh.epoch, fresh.order);
 	if (fresh.committed)
 		tell(l, fresh.remote, fresh.spool, &fresh.number, 1);
-	if (l->held.cnt >= HELD_MAX || vec_push(&l->held, fresh) < 0)
+	if (l->held.cnt >= HELD_MAX || add_held(l, &fresh) < 0)
 		l->stats.dropped++; /* the host sends it to the next leader */
 	return !fresh.committed;
 }
 
 /* --- the hub has committed a window --- */
 
-/* Those of one host and spool from `from` on, as many as fit into one message. */
-static void tell_host(struct leader *l, size_t from, uint64_t epoch, uint64_t order)
+static int by_spool(const void *a, const void *b)
 {
-	const struct held first = l->held.data[from];
+	const struct held *x = a, *y = b;
+
+	if (x->remote != y->remote)
+		return x->remote < y->remote ? -1 : 1;
+	if (x->spool != y->spool)
+		return x->spool < y->spool ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Each host is told at once which of its results were of the window. */
+static void tell_hosts(struct leader *l, const struct held *sorted, size_t cnt)
+{
 	uint64_t numbers[NUMBERS_MAX];
-	size_t cnt = 0;
+	size_t filled = 0;
 
-	for (size_t i = from; i < l->held.cnt && cnt < NUMBERS_MAX; i++) {
-		struct held *held = &l->held.data[i];
-
-		if (held->committed || held->epoch != epoch || held->order != order ||
-		    held->remote != first.remote || held->spool != first.spool)
+	for (size_t i = 0; i < cnt; i++) {
+		numbers[filled++] = sorted[i].number;
+		if (i + 1 < cnt && filled < NUMBERS_MAX &&
+		    sorted[i + 1].remote == sorted[i].remote &&
+		    sorted[i + 1].spool == sorted[i].spool)
 			continue;
-		held->committed = true;
-		numbers[cnt++] = held->number;
+		tell(l, sorted[i].remote, sorted[i].spool, numbers, filled);
+		filled = 0;
 	}
-	tell(l, first.remote, first.spool, numbers, cnt);
 }
 
 void leader_take_committed(void *arg, const struct bus_message *message)
 {
 	struct leader *l = arg;
 	const struct wire_committed *window = message->data;
+	VEC(struct held) of_window = { 0 };
 
 	if (message->len != sizeof(*window))
 		return;
 	if (!is_committed(l, window->epoch, window->order_id))
 		l->committed[l->committed_cnt++ % LEADER_COMMITTED] =
 			(struct leader_window){ window->epoch, window->order_id };
-	for (size_t i = 0; i < l->held.cnt; i++) {
-		const struct held *held = &l->held.data[i];
-
-		if (!held->committed && held->epoch == window->epoch &&
-		    held->order == window->order_id)
-			tell_host(l, i, window->epoch, window->order_id);
+	vec_foreach(held, &l->held) {
+		if (held->committed || held->epoch != window->epoch ||
+		    held->order != window->order_id)
+			continue;
+		held->committed = true;
+		(void)!vec_push(&of_window, *held); /* no memory: said when it comes again */
 	}
+	if (of_window.cnt > 0)
+		qsort(of_window.data, of_window.cnt, sizeof(*of_window.data), by_spool);
+	tell_hosts(l, of_window.data, of_window.cnt);
+	vec_done(&of_window);
 }
 
 /* --- windows of an earlier hub --- */

@@ -200,7 +200,8 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 {
 	struct wire_report digest;
 	bool brief = is_quiet_checkup(report) && hub->askers.cnt == 0;
-	bool aside = brief && hub->found; /* the report of a fault stays the latest */
+	/* The report of a fault stays the latest, and so does one of a later window. */
+	bool aside = (brief && hub->found) || (hub->profile.recovered && hub->last.present);
 	struct err err;
 	int ret;
 

@@ -440,7 +440,8 @@ static void no_report(struct hub *hub, const struct analysis_input *input, int e
 		      const char *why)
 {
 	if (is_checkup(&hub->profile)) {
-		checkup_note_failed(&hub->checkup, why);
+		if (!hub->profile.recovered)
+			checkup_note_failed(&hub->checkup, why);
 		log_line(LOG_INFO, "event=checkup-failed why=\"%s\"", why);
 		hub_reply(hub, -error, why);
 		return;
@@ -478,7 +479,8 @@ static bool end_checkup(struct hub *hub, struct report *report, bool kept)
 	if (waits_for_another(hub, report))
 		return false;
 	doubt_drop(&hub->doubt); /* this report answers it */
-	note_checkup(hub, report);
+	if (!hub->profile.recovered)
+		note_checkup(hub, report);
 	if (kept)
 		hub->reference.accused = report->verdict == VERDICT_ABNORMAL;
 	return true;

@@ -127,13 +127,30 @@ void hub_take_result(void *arg, const struct bus_message *message)
 
 /* --- a window of an earlier hub --- */
 
-static bool has_rank(const struct recovered_window *window, int rank)
+/* Ranks that are missing: the order counted so many workers, whose ranks begin at 0. */
+static int add_missing(struct hub *hub, uint32_t workers)
 {
-	vec_foreach(result, &window->results) {
-		if (result->rank == rank)
-			return true;
+	_cleanup_free_ bool *seen = calloc((size_t)workers + 1, sizeof(*seen));
+	struct profile *profile = &hub->profile;
+	int ret = seen == NULL ? -ENOMEM : 0;
+
+	for (size_t i = 0; i < profile->answers.cnt && ret == 0; i++) {
+		int rank = profile->answers.data[i].rank;
+
+		if (rank >= 0 && (uint32_t)rank < workers)
+			seen[rank] = true;
 	}
-	return false;
+	for (uint32_t rank = 0; rank < workers && ret == 0; rank++) {
+		struct answer answer = { .rank = (int)rank, .state = ANSWER_MISSED };
+
+		if (profile->answers.cnt >= workers)
+			break;
+		if (seen[rank])
+			continue;
+		(void)snprintf(answer.text, sizeof(answer.text), NOT_COME);
+		ret = vec_push(&profile->answers, answer);
+	}
+	return ret;
 }
 
 static int fill_answers(struct hub *hub, const struct recovered_window *window)
@@ -150,17 +167,7 @@ static int fill_answers(struct hub *hub, const struct recovered_window *window)
 		(void)snprintf(answer.text, sizeof(answer.text), "%s", result->text);
 		ret = ret == 0 ? vec_push(&profile->answers, answer) : ret;
 	}
-	for (uint32_t rank = 0; rank < MIN(window->window.workers, HUB_WORKER_MAX); rank++) {
-		struct answer answer = { .rank = (int)rank, .state = ANSWER_MISSED };
-
-		if (profile->answers.cnt >= window->window.workers || ret < 0)
-			break;
-		if (has_rank(window, (int)rank))
-			continue;
-		(void)snprintf(answer.text, sizeof(answer.text), NOT_COME);
-		ret = vec_push(&profile->answers, answer);
-	}
-	return ret;
+	return ret < 0 ? ret : add_missing(hub, MIN(window->window.workers, HUB_WORKER_MAX));
 }
 
 static void report_window(struct hub *hub, const struct recovered_window *window)
