@@ -59,7 +59,7 @@ struct cluster_stats {
 	uint64_t refused;	  /* unreadable, of another version, or with values out of range */
 	uint64_t forged;	  /* of a leader: without a valid signature, expired, or repeated */
 	uint64_t resent, dropped; /* items */
-	uint64_t late;		  /* results that came after their window was reported */
+	uint64_t late;		  /* costs of slices that an earlier leader ordered */
 };
 
 /* --- the host whose hub decides --- */

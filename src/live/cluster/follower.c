@@ -95,8 +95,10 @@ static void take_slices_cost(void *arg, const struct bus_message *message)
 		return;
 	cost.id -= f->orders_base;
 	item = outbox_add(&f->outbox, ITEM_SLICES_COST, 0);
-	if (item != NULL)
-		item->slices_cost = cost;
+	if (item == NULL)
+		return;
+	item->slices_cost = cost;
+	item->result.epoch = f->epoch;
 }
 
 /* hub_follow() keeps this host's hub from answering, too. */

@@ -99,6 +99,9 @@ bool leader_is_of_earlier(const struct leader *l, const struct remote *remote,
 			  const Cluster__Answer *answer);
 bool leader_pass_earlier(struct leader *l, struct remote *remote, const Cluster__Answer *from);
 
+/* Costs of slices of an earlier hub: they are dropped and counted. */
+void leader_note_late_cost(struct leader *l, const struct remote *remote);
+
 /* bus_handler of struct wire_committed. */
 void leader_take_committed(void *arg, const struct bus_message *message);
 

@@ -232,6 +232,16 @@ bool leader_pass_earlier(struct leader *l, struct remote *remote, const Cluster_
 	return true;
 }
 
+/* A measurement that an earlier hub began is not continued. */
+void leader_note_late_cost(struct leader *l, const struct remote *remote)
+{
+	if (l->stats.late++ == 0)
+		log_line(LOG_INFO,
+			 "event=costs-dropped host=\"%s\" why=\"an earlier hub has ordered their "
+			 "measurement\"",
+			 remote->host);
+}
+
 /* --- what hosts keep, for `perftracker status` --- */
 
 void leader_publish_spools(struct leader *l)

@@ -6,6 +6,7 @@
 #include "host/process/test_tree.h"
 #include "live/cluster/cluster.h"
 #include "live/hub/test_states.h"
+#include "live/link/wire_report.h"
 #include "live/spool/spool.h"
 
 #include <fcntl.h>
@@ -326,6 +327,44 @@ static void a_daemon_that_starts_again_sends_what_the_other_kept(void **state)
 	assert_int_equal(kept_on_disk(), 0);
 }
 
+static void see_slices(void *arg, const struct bus_message *message)
+{
+	memcpy(arg, message->data, sizeof(struct wire_slices));
+}
+
+static void see_cost(void *arg, const struct bus_message *message)
+{
+	memcpy(arg, message->data, sizeof(struct wire_slices_cost));
+}
+
+static void costs_for_an_earlier_leader_name_no_measurement_of_the_next(void **state)
+{
+	const struct wire_slices slices = { .id = 4, .slice_cnt = 2, .slice_steps = 5 };
+	struct wire_slices_cost cost = { .worker = test_worker(3, 0, 0).worker },
+				seen = { .id = 9 };
+	struct wire_slices ordered = { .id = 0 };
+	struct bus_sub *sub;
+
+	(void)state;
+	assert_int_equal(bus_sub(f.buses[0], SUBJECT_SLICES, see_slices, &ordered, &sub), 0);
+	assert_int_equal(bus_sub(f.buses[1], SUBJECT_SLICES_COST, see_cost, &seen, &sub), 0);
+	begin_window(3);
+	say(1, SUBJECT_SLICES, &slices, sizeof(slices));
+	pass(2 * SECOND);
+	cost.id = ordered.id;
+	say(0, SUBJECT_SLICES_COST, &cost, sizeof(cost));
+	pass(2 * SECOND);
+	assert_int_equal(seen.id, 4);
+	seen.worker = 77;
+	f.leader = leader_close(f.leader);
+	say(0, SUBJECT_SLICES_COST, &cost, sizeof(cost));
+	pass(SECOND);
+	open_leader();
+	pass(5 * SECOND);
+	assert_int_equal(seen.worker, 77); /* nothing came */
+	assert_int_equal(leader_stats(f.leader).late, 1);
+}
+
 static void a_result_without_room_is_told_as_missed(void **state)
 {
 	static char much[200001];
@@ -395,6 +434,7 @@ int main(void)
 		OVER_HOSTS(another_leader_gets_what_was_not_committed_and_learns_what_it_was_for),
 		OVER_HOSTS(an_answer_to_an_earlier_leaders_order_is_sent_to_the_next),
 		OVER_HOSTS(a_daemon_that_starts_again_sends_what_the_other_kept),
+		OVER_HOSTS(costs_for_an_earlier_leader_name_no_measurement_of_the_next),
 		OVER_HOSTS(a_result_without_room_is_told_as_missed),
 		OVER_HOSTS(everything_comes_once_though_messages_and_leaders_are_lost),
 		OVER_HOSTS(without_a_folder_results_are_in_memory),

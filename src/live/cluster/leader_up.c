@@ -114,7 +114,13 @@ static bool pass_slices_cost(struct leader *l, const struct remote *remote,
 {
 	const struct convert_from how = remote_from(remote);
 	struct wire_slices_cost cost;
-	bool ret = convert_slices_cost_in(from, &how, &cost);
+	bool ret;
+
+	if (from->epoch != 0 && from->epoch != l->epoch) {
+		leader_note_late_cost(l, remote);
+		return true;
+	}
+	ret = convert_slices_cost_in(from, &how, &cost);
 
 	if (ret)
 		publish(l, SUBJECT_SLICES_COST, &cost, sizeof(cost));

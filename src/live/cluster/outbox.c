@@ -171,6 +171,7 @@ void outbox_write(struct item *item, struct outbox_room *ret)
 		break;
 	case ITEM_SLICES_COST:
 		convert_slices_cost_out(&item->slices_cost, &ret->slices_cost);
+		ret->slices_cost.epoch = item->result.epoch;
 		ret->item.slices_cost = &ret->slices_cost;
 		break;
 	case ITEM_PIECE:

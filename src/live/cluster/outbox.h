@@ -29,7 +29,7 @@ struct item {
 		uint64_t epoch, spool, number; /* epoch 0: not said */
 		int32_t rank;
 		struct wire_window window;
-	} result; /* of an answer */
+	} result; /* of an answer; of costs: epoch */
 	union {
 		struct wire_answer answer;
 		struct wire_where where;
