@@ -130,7 +130,6 @@ class Delivers(FleetTest):
         if os.environ.get("PERFTRACKER_CHAOS_SHOW"):
             print(self.logs(), file=sys.stderr)
 
-    @unittest.skipUnless(LONG, "make chaos runs it")
     def test_a_leader_that_is_killed(self) -> None:
         for _ in range(POINTS):
             before = self.restarts()
@@ -141,6 +140,7 @@ class Delivers(FleetTest):
             self.await_leader(before)
         self.finish()
 
+    @unittest.skipUnless(LONG, "make chaos runs it")
     def test_a_hub_that_is_killed_with_its_leaders(self) -> None:
         for _ in range(POINTS):
             before = self.restarts()
