@@ -44,6 +44,22 @@ void status_jobs_table(const job_about_vec *jobs, FILE *out)
 	}
 }
 
+/* Of a fleet's job: where results are. */
+static void put_spools(const struct job_about *about, FILE *out)
+{
+	if (about->kept > 0)
+		(void)fprintf(out,
+			      "results of windows that hosts keep until the hub has them in its "
+			      "store: %" PRIu64 "\n",
+			      about->kept);
+	if (about->dropped > 0)
+		(void)fprintf(
+			out,
+			"results that hosts dropped, as hostd.spool_bytes was reached: %" PRIu64
+			"\n",
+			about->dropped);
+}
+
 void status_fleet_table(const job_about_vec *jobs, FILE *out)
 {
 	(void)fprintf(out, "%-28s %8s %-20s %5s %5s %9s %9s %9s  %-12s %s\n", "job", "runs for",
@@ -62,6 +78,12 @@ void status_fleet_table(const job_about_vec *jobs, FILE *out)
 			      (double)about->best_ns / NSEC_PER_MSEC, or_dash(about->verdict),
 			      or_dash(about->reason));
 	}
+	vec_foreach(about, jobs) {
+		if (about->kept + about->dropped == 0)
+			continue;
+		(void)fprintf(out, "%s:\n", or_dash(about->name));
+		put_spools(about, out);
+	}
 }
 
 void status_job_lines(const struct job_about *about, FILE *out)
@@ -74,6 +96,7 @@ void status_job_lines(const struct job_about *about, FILE *out)
 	if (about->restarts > 0)
 		(void)fprintf(out, "restarted after a failure: %" PRIu64 " time%s\n",
 			      about->restarts, plural((double)about->restarts));
+	put_spools(about, out);
 	if (about->verdict[0] != '\0')
 		(void)fprintf(out, "last report: %s: %s\n             %s\n", about->verdict,
 			      about->reason, about->report);
@@ -100,6 +123,8 @@ static json_t *job_object(struct json_writer *w, const struct job_about *about)
 	jsonwriter_put(w, job, "workers", json_integer((json_int_t)about->workers));
 	if (about->hosts > 0)
 		jsonwriter_put(w, job, "hosts", json_integer((json_int_t)about->hosts));
+	jsonwriter_put(w, job, "results_kept", json_integer((json_int_t)about->kept));
+	jsonwriter_put(w, job, "results_dropped", json_integer((json_int_t)about->dropped));
 	jsonwriter_put(w, job, "step", json_integer((json_int_t)about->step));
 	jsonwriter_put(w, job, "slow_since_step", json_integer((json_int_t)about->slow_since_step));
 	jsonwriter_put(w, job, "restarts", json_integer((json_int_t)about->restarts));

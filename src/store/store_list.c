@@ -234,6 +234,19 @@ int store_list_events(struct store *store, const char *key, store_event_fn fn, v
 		cell_text(key));
 }
 
+int store_list_named_events(struct store *store, const char *name, const char *kind, size_t cnt,
+			    store_event_fn fn, void *arg, struct err *err)
+{
+	struct store_reader reader = { .fn.event = fn, .arg = arg };
+
+	return store_query(
+		store, &reader, store_on_event,
+		"SELECT event.place, event.at_ns, event.kind, event.text FROM event"
+		" JOIN job ON job.job = event.job WHERE job.name = $1 AND event.kind = $2"
+		" ORDER BY event.at_ns DESC, event.place DESC LIMIT $3",
+		err, cell_text(name), cell_text(kind), cell_integer((int64_t)cnt));
+}
+
 static int on_bytes(void *arg, const struct cell *cells, size_t cnt)
 {
 	_cleanup_free_ char *plain = NULL;

@@ -59,6 +59,9 @@ _must_check_ int store_list_pace(struct store *store, const char *key, int tier_
 				 void *arg, struct err *err);
 _must_check_ int store_list_events(struct store *store, const char *key, store_event_fn fn,
 				   void *arg, struct err *err);
+/* The latest cnt events of one kind of all jobs with this name, the newest first. */
+_must_check_ int store_list_named_events(struct store *store, const char *name, const char *kind,
+					 size_t cnt, store_event_fn fn, void *arg, struct err *err);
 /* Events from this place on. */
 _must_check_ int store_list_events_from(struct store *store, const char *key, uint64_t place,
 					store_event_fn fn, void *arg, struct err *err);

@@ -48,6 +48,10 @@ struct cluster_setup {
 	int64_t expires_ns; /* age of a signed message by the clocks of both hosts */
 	int64_t window_ns;
 	uint32_t windows_per_hour;
+	/* Of a follower that keeps results until the leader's hub has committed them; NULL: in memory. */
+	const char *spool_dir;
+	uint64_t spool_bytes;
+	uint64_t epoch; /* of a leader: its hub's; 0: drawn */
 };
 
 struct cluster_stats {
@@ -55,6 +59,7 @@ struct cluster_stats {
 	uint64_t refused;	  /* unreadable, of another version, or with values out of range */
 	uint64_t forged;	  /* of a leader: without a valid signature, expired, or repeated */
 	uint64_t resent, dropped; /* items */
+	uint64_t late;		  /* costs of slices that an earlier leader ordered */
 };
 
 /* --- the host whose hub decides --- */

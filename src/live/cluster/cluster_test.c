@@ -344,6 +344,7 @@ static void a_fingerprint_that_cannot_be_read_is_told_as_missed(void **state)
 
 	(void)state;
 	join();
+	say_state(0, 1, 5);
 	order_profile(3);
 	answer.order_id = f.at[0].order.id;
 	(void)snprintf(answer.text, sizeof(answer.text), "%s/none", f.dir);
@@ -386,11 +387,10 @@ static void a_hub_that_starts_again_goes_on_where_the_other_stopped(void **state
 	order_profile(3);
 	first = f.at[0].order.id;
 	f.leader = leader_close(f.leader);
-	answer_with_file(0, first, 1000); /* nobody hears it now */
-	pass(5 * NSEC_PER_SEC);
+	answer_with_file(0, first, 1000); /* into the void */
 	open_leader();
 	pass(15 * NSEC_PER_SEC);
-	assert_int_equal(f.at_leader.answers, 1);
+	assert_int_equal(f.at_leader.answers, 0); /* a result: leader_results_test.c */
 	assert_int_equal(f.at_leader.state.rank, 1);
 	order_profile(3);
 	assert_int_equal(f.at[0].orders, 2);

@@ -105,6 +105,31 @@ bool convert_state_in(const Cluster__State *state, const struct convert_from *fr
 	return worker_in(state->worker, from, &ret->worker) && state_is_valid(state);
 }
 
+void convert_window_out(const struct wire_window *window, Cluster__Window *ret)
+{
+	cluster__window__init(ret);
+	ret->kind = text_out(window->kind);
+	ret->baseline_ms = window->baseline_ms;
+	ret->now_ms = window->now_ms;
+	ret->since_step = window->since_step;
+	ret->step = window->step;
+	ret->workers = window->workers;
+}
+
+/* NULL: of a daemon that does not say. */
+void convert_window_in(const Cluster__Window *window, struct wire_window *ret)
+{
+	*ret = (struct wire_window){ .workers = 0 };
+	if (window == NULL)
+		return;
+	text_in(window->kind, ret->kind, sizeof(ret->kind));
+	ret->baseline_ms = isfinite(window->baseline_ms) ? window->baseline_ms : 0;
+	ret->now_ms = isfinite(window->now_ms) ? window->now_ms : 0;
+	ret->since_step = window->since_step;
+	ret->step = window->step;
+	ret->workers = window->workers;
+}
+
 void convert_answer_out(const struct wire_answer *answer, Cluster__Answer *ret)
 {
 	cluster__answer__init(ret);
@@ -235,7 +260,7 @@ void convert_ask_in(const Cluster__Ask *ask, struct wire_ask *ret)
 				  .pid = ask->pid };
 }
 
-void convert_order_out(const struct wire_order *order, Cluster__Order *ret)
+void convert_order_out(const struct wire_order *order, Cluster__Window *room, Cluster__Order *ret)
 {
 	cluster__order__init(ret);
 	ret->id = order->id;
@@ -243,6 +268,8 @@ void convert_order_out(const struct wire_order *order, Cluster__Order *ret)
 	ret->window_ns = order->window_ns;
 	ret->steps = order->steps;
 	ret->stride = order->stride;
+	convert_window_out(&order->window, room);
+	ret->window = room;
 }
 
 void convert_order_in(const Cluster__Order *order, struct wire_order *ret)
@@ -252,6 +279,7 @@ void convert_order_in(const Cluster__Order *order, struct wire_order *ret)
 				    .window_ns = order->window_ns,
 				    .steps = order->steps,
 				    .stride = order->stride };
+	convert_window_in(order->window, &ret->window);
 }
 
 void convert_slices_out(const struct wire_slices *slices, Cluster__Slices *ret)

@@ -22,6 +22,9 @@ void convert_state_out(const struct wire_state *state, Cluster__State *ret);
 bool convert_state_in(const Cluster__State *state, const struct convert_from *from,
 		      struct wire_state *ret);
 
+void convert_window_out(const struct wire_window *window, Cluster__Window *ret);
+void convert_window_in(const Cluster__Window *window, struct wire_window *ret);
+
 void convert_answer_out(const struct wire_answer *answer, Cluster__Answer *ret);
 bool convert_answer_in(const Cluster__Answer *answer, const struct convert_from *from,
 		       struct wire_answer *ret);
@@ -44,7 +47,7 @@ bool convert_slices_cost_in(const Cluster__SlicesCost *cost, const struct conver
 void convert_ask_out(const struct wire_ask *ask, Cluster__Ask *ret);
 void convert_ask_in(const Cluster__Ask *ask, struct wire_ask *ret);
 
-void convert_order_out(const struct wire_order *order, Cluster__Order *ret);
+void convert_order_out(const struct wire_order *order, Cluster__Window *room, Cluster__Order *ret);
 void convert_order_in(const Cluster__Order *order, struct wire_order *ret);
 
 void convert_slices_out(const struct wire_slices *slices, Cluster__Slices *ret);

@@ -18,9 +18,6 @@
 #define WORKERS_MAX 65536u
 #define STATES_MAX 256u /* in one message */
 
-/* Orders of the leader have other numbers here than those of this host's own hub. */
-#define ORDERS_APART UINT64_C(1000000)
-
 /* --- from this host's bus --- */
 
 static bool is_urgent(const struct known *known, const struct wire_state *state)
@@ -64,28 +61,12 @@ static void take_answer(void *arg, const struct bus_message *message)
 {
 	struct follower *f = arg;
 	struct wire_answer answer;
-	struct item_piece piece;
-	struct item *item;
-	struct err err = { "" };
 
 	if (message->len != sizeof(answer))
 		return;
 	memcpy(&answer, message->data, sizeof(answer));
-	if (f->orders_base == 0 || answer.order_id < f->orders_base)
-		return; /* to this host's own hub */
-	answer.order_id -= f->orders_base;
-	if (answer.outcome == OUTCOME_SUMMARIZED) {
-		piece = (struct item_piece){ .worker = answer.worker,
-					     .rank = rank_of(f, answer.worker),
-					     .order = answer.order_id };
-		if (follower_add_file(f, answer.text, &piece, &err) < 0)
-			answer.outcome = OUTCOME_MISSED;
-		(void)snprintf(answer.text, sizeof(answer.text), "%.500s", err.text);
-	}
-	item = outbox_add(&f->outbox, ITEM_ANSWER, 0);
-	if (item != NULL)
-		item->answer = answer;
-	f->urgent = true;
+	answer.text[sizeof(answer.text) - 1] = '\0';
+	follower_add_answer(f, &answer, rank_of(f, answer.worker));
 }
 
 static void take_where(void *arg, const struct bus_message *message)
@@ -114,8 +95,10 @@ static void take_slices_cost(void *arg, const struct bus_message *message)
 		return;
 	cost.id -= f->orders_base;
 	item = outbox_add(&f->outbox, ITEM_SLICES_COST, 0);
-	if (item != NULL)
-		item->slices_cost = cost;
+	if (item == NULL)
+		return;
+	item->slices_cost = cost;
+	item->result.epoch = f->epoch;
 }
 
 /* hub_follow() keeps this host's hub from answering, too. */
@@ -161,6 +144,7 @@ static void pass_order(struct follower *f, const Cluster__Down *down)
 		return;
 	convert_order_in(down->order, &order);
 	f->heard.order = order.id;
+	follower_note_order(f, &order);
 	if (!follower_allows(f, down->order))
 		return;
 	order.id += f->orders_base;
@@ -249,13 +233,14 @@ static void take_acks(struct follower *f, const Cluster__Down *down)
 static void meet(struct follower *f, const Cluster__Down *down)
 {
 	f->epoch = down->epoch;
-	f->orders_base += ORDERS_APART;
+	f->orders_base += FOLLOWER_ORDERS_APART;
 	f->heard = (struct heard){ 0 };
 	memset(f->taken, 0, sizeof(f->taken));
 	f->leader_ended = false;
 	(void)snprintf(f->leader, sizeof(f->leader), "%s", down->host);
 	(void)snprintf(f->out, sizeof(f->out), "%s", down->out);
 	outbox_rewind(&f->outbox);
+	follower_results_again(f);
 	vec_foreach(known, &f->workers)
 		known->changed = true;
 	f->urgent = true;
@@ -285,6 +270,7 @@ static void take_down(void *arg, const struct bus_message *message)
 	f->taken[follower_subject(message)] = down->sequence;
 	f->leader_ended |= down->ended;
 	take_acks(f, down);
+	follower_take_committed(f, down);
 	pass_replies(f, down);
 	if (f->led && down->wanted && !down->ended) { /* what the hub wants of all */
 		pass_order(f, down);
@@ -302,6 +288,7 @@ static void take_down(void *arg, const struct bus_message *message)
 
 struct draft {
 	Cluster__Up up;
+	Cluster__Spool spool;
 	Cluster__State states[STATES_MAX];
 	Cluster__State *state_pointers[STATES_MAX];
 	struct outbox_room rooms[STATES_MAX];
@@ -381,6 +368,9 @@ static void begin_draft(const struct follower *f, struct draft *draft)
 	draft->up.program = (char *)(uintptr_t)PT_VERSION;
 	draft->up.boot = f->boot;
 	draft->up.node_rank = f->setup.node_rank;
+	follower_write_spool(f, &draft->spool);
+	if (f->spool != NULL)
+		draft->up.spool = &draft->spool;
 }
 
 static void send_all(struct follower *f, bool all, int64_t now_ns)
@@ -429,12 +419,15 @@ void follower_tick(struct follower *f, int64_t now_ns)
 	if (f->led && !f->leader_ended && now_ns - f->heard_ns > CLUSTER_LOST_NS)
 		lose_leader(f);
 	outbox_mind(&f->outbox, now_ns);
+	follower_mind_results(f);
 	if (!beat && !f->urgent && outbox_next(&f->outbox) == NULL)
 		return;
 	all = beat && f->beats % ALL_EVERY == 0;
 	f->beats += beat;
-	if (beat)
+	if (beat) {
+		follower_publish_spool(f);
 		f->beat_ns = now_ns + CLUSTER_BEAT_NS;
+	}
 	f->urgent = false;
 	send_all(f, all || f->end_added, now_ns);
 	forget_ended(f, now_ns);
@@ -468,7 +461,8 @@ void follower_end(struct follower *follower, const struct job_end *end)
 
 bool follower_is_done(const struct follower *follower)
 {
-	return !follower->led || follower->leader_ended || follower->outbox.head == NULL;
+	return !follower->led || follower->leader_ended ||
+	       (follower->outbox.head == NULL && follower->kept.cnt == 0);
 }
 
 struct cluster_stats follower_stats(const struct follower *follower)
@@ -515,6 +509,7 @@ int follower_open(const struct cluster_setup *setup, struct follower **ret)
 	f->setup = *setup;
 	f->boot = (uint64_t)clock_wall_ns() ^ ((uint64_t)getpid() << 48);
 	outbox_init(&f->outbox);
+	follower_open_spool(f);
 	subject_write(f->subject, setup->job, "up", setup->id);
 	r = subscribe(f);
 	if (r < 0) {
@@ -533,6 +528,7 @@ struct follower *follower_close(struct follower *f)
 		f->subs[i] = bus_unsub(f->setup.local, f->subs[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(f->net_subs); i++)
 		f->net_subs[i] = bus_unsub(f->setup.net, f->net_subs[i]);
+	follower_close_spool(f);
 	outbox_done(&f->outbox);
 	vec_done(&f->workers);
 	free(f);

@@ -29,6 +29,16 @@ static int add_piece(struct follower *f, const struct item_piece *as, const char
 	return 0;
 }
 
+int follower_add_bytes(struct follower *f, const char *data, size_t len,
+		       const struct item_piece *as)
+{
+	int ret = 0;
+
+	for (size_t at = 0; ret == 0 && at < len; at += CLUSTER_PIECE_MAX)
+		ret = add_piece(f, as, data, len, at);
+	return ret;
+}
+
 int follower_add_file(struct follower *f, const char *path, const struct item_piece *as,
 		      struct err *err)
 {
@@ -40,11 +50,8 @@ int follower_add_file(struct follower *f, const char *path, const struct item_pi
 
 	if (fd >= 0)
 		(void)close(fd);
-	for (size_t at = 0; ret == 0 && at < size; at += CLUSTER_PIECE_MAX) {
-		ret = add_piece(f, as, data, size, at);
-		if (ret < 0)
-			(void)err_set(err, -ret, "too much waits for the hub");
-	}
+	if (ret == 0 && follower_add_bytes(f, data, size, as) < 0)
+		ret = err_set(err, ENOMEM, "too much waits for the hub");
 	return ret;
 }
 

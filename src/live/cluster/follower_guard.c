@@ -99,6 +99,7 @@ static void answer_missed(struct follower *f, uint64_t order_id, const char *why
 		item = outbox_add(&f->outbox, ITEM_ANSWER, 0);
 		if (item == NULL)
 			continue; /* counted; the hub does not wait for ever */
+		item->result = (struct item_result){ .epoch = f->epoch, .rank = known->state.rank };
 		item->answer = (struct wire_answer){ .worker = known->state.worker,
 						     .outcome = OUTCOME_MISSED,
 						     .order_id = order_id };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a follower: follower.c, and follower_files.c, which sends files. */
+/* The inside of a follower: follower.c; follower_files.c sends files, follower_results.c results. */
 #pragma once
 
 #include "base/vec.h"
 #include "live/cluster/cluster.h"
 #include "live/cluster/convert.h"
 #include "live/cluster/outbox.h"
+#include "live/spool/spool.h"
 
 struct known {
 	struct wire_state state;
@@ -18,6 +19,29 @@ struct heard {
 	uint32_t backoff;
 };
 
+/* Orders of the leader have other numbers here than those of this host's own hub. */
+#define FOLLOWER_ORDERS_APART UINT64_C(1000000)
+#define FOLLOWER_ORDERS 16u /* that are known; answers to earlier ones are not expected any more */
+
+/* An order of a leader; id: as here. */
+struct led_order {
+	uint64_t epoch, id;
+	struct wire_window window;
+};
+
+/* A record of the spool. */
+struct kept {
+	uint64_t number;
+	enum kept_state {
+		KEPT_WAITING,	/* to be sent */
+		KEPT_QUEUED,	/* in the outbox up to `item` */
+		KEPT_DELIVERED, /* the leader has it; the hub has not committed it */
+	} state;
+	uint64_t item;
+	int64_t again_ns;
+	unsigned tries;
+};
+
 #define FOLLOWER_SUBJECTS 2u /* of leaders' messages: to all hosts, to this one */
 
 struct follower {
@@ -26,6 +50,12 @@ struct follower {
 	struct bus_sub *subs[7], *net_subs[FOLLOWER_SUBJECTS];
 	VEC(struct known) workers;
 	struct outbox outbox;
+	struct spool *spool; /* NULL: results are in memory only */
+	VEC(struct kept) kept;
+	struct led_order orders[FOLLOWER_ORDERS];
+	size_t order_cnt;
+	uint64_t unkept; /* results that the spool did not take */
+	bool unkept_logged, leader_commits;
 	uint64_t boot, epoch, sequence; /* sequence: of struct wire_profile here */
 	uint64_t orders_base;
 	struct heard heard;
@@ -47,6 +77,26 @@ struct follower {
  */
 _must_check_ int follower_add_file(struct follower *f, const char *path,
 				   const struct item_piece *as, struct err *err);
+
+/* The same of bytes. Returns 0 or -ENOMEM. */
+_must_check_ int follower_add_bytes(struct follower *f, const char *data, size_t len,
+				    const struct item_piece *as);
+
+/* A leader has ordered a window; its id is as the leader gave it. */
+void follower_note_order(struct follower *f, const struct wire_order *order);
+
+/* hostd's answer to an order of a leader, of a worker with this rank; others are ignored. */
+void follower_add_answer(struct follower *f, const struct wire_answer *answer, int32_t rank);
+
+/* Ten times a second; at another leader; what a leader has committed. */
+void follower_mind_results(struct follower *f);
+void follower_results_again(struct follower *f);
+void follower_take_committed(struct follower *f, const Cluster__Down *down);
+
+void follower_open_spool(struct follower *f);
+void follower_close_spool(struct follower *f);
+void follower_publish_spool(struct follower *f); /* to hostd of this process */
+void follower_write_spool(const struct follower *f, Cluster__Spool *ret);
 
 /* Index of struct follower's `taken`. */
 size_t follower_subject(const struct bus_message *message);

@@ -24,6 +24,7 @@ void leader_send(struct leader *l, const char *subject, Cluster__Down *down)
 	down->host = (char *)(uintptr_t)l->setup.host;
 	down->out = (char *)(uintptr_t)l->setup.out_dir;
 	down->program = (char *)(uintptr_t)PT_VERSION;
+	down->commits = true;
 	down->sequence = ++l->sequence;
 	down->sent_wall_ns = clock_wall_ns();
 	len = cluster__down__get_packed_size(down);
@@ -56,6 +57,7 @@ static void send_wanted(struct leader *l, bool ended, int64_t now_ns)
 {
 	Cluster__Down down;
 	Cluster__Order order;
+	Cluster__Window window;
 	Cluster__Slices slices;
 	Cluster__Report report;
 	struct convert_findings room;
@@ -71,7 +73,7 @@ static void send_wanted(struct leader *l, bool ended, int64_t now_ns)
 	down.ended = ended;
 	down.collect = l->collecting.until_ns != 0 ? l->collecting.id : 0;
 	if (wanted->order.id != 0 && now_ns - wanted->order_ns < ORDER_LASTS_NS) {
-		convert_order_out(&wanted->order, &order);
+		convert_order_out(&wanted->order, &window, &order);
 		down.order = &order;
 	}
 	if (wanted->slices.id != 0) {
@@ -234,6 +236,7 @@ void leader_tick(struct leader *l, int64_t now_ns)
 	l->urgent = false;
 	l->beat_ns = now_ns + CLUSTER_BEAT_NS;
 	send_wanted(l, false, now_ns);
+	leader_publish_spools(l);
 }
 
 size_t leader_hosts(const struct leader *leader)
@@ -281,10 +284,15 @@ static int subscribe(struct leader *l)
 		const char *subject;
 		bus_handler *take;
 	} subjects[] = {
-		{ SUBJECT_ORDER, take_order },	   { SUBJECT_SLICES, take_slices },
-		{ SUBJECT_PROFILE, take_profile }, { SUBJECT_REPORT, take_report },
-		{ SUBJECT_ACCEPT, take_accept },   { SUBJECT_COST, take_cost },
-		{ SUBJECT_REPLY, take_reply },	   { SUBJECT_COLLECT, leader_take_collect },
+		{ SUBJECT_ORDER, take_order },
+		{ SUBJECT_SLICES, take_slices },
+		{ SUBJECT_PROFILE, take_profile },
+		{ SUBJECT_REPORT, take_report },
+		{ SUBJECT_ACCEPT, take_accept },
+		{ SUBJECT_COST, take_cost },
+		{ SUBJECT_REPLY, take_reply },
+		{ SUBJECT_COLLECT, leader_take_collect },
+		{ SUBJECT_COMMITTED, leader_take_committed },
 	};
 	char subject[BUS_SUBJECT_MAX];
 	int ret = 0;
@@ -308,7 +316,7 @@ int leader_open(const struct cluster_setup *setup, struct leader **ret)
 	if (l == NULL)
 		return -ENOMEM;
 	l->setup = *setup;
-	l->epoch = (uint64_t)clock_wall_ns();
+	l->epoch = setup->epoch != 0 ? setup->epoch : (uint64_t)clock_wall_ns();
 	subject_write(l->subject, setup->job, "down", NULL);
 	r = subscribe(l);
 	if (r < 0) {
@@ -331,6 +339,8 @@ struct leader *leader_close(struct leader *l)
 	vec_done(&l->remotes);
 	idmap_done(&l->places);
 	vec_done(&l->asked);
+	vec_done(&l->held);
+	idmap_done(&l->held_places);
 	free(l);
 	return NULL;
 }

@@ -40,10 +40,24 @@ struct collecting {
 	uint64_t bytes, dropped; /* of files; files */
 };
 
+/* A result that a host keeps, or has kept. */
+struct held {
+	size_t remote; /* index */
+	uint64_t spool, number;
+	uint64_t epoch, order; /* of its window */
+	bool committed;
+};
+
+struct leader_window {
+	uint64_t epoch, order;
+};
+
+#define LEADER_COMMITTED 64u /* windows that are known to be committed */
+
 struct leader {
 	struct cluster_setup setup;
 	char subject[BUS_SUBJECT_MAX];
-	struct bus_sub *subs[8], *net_sub;
+	struct bus_sub *subs[9], *net_sub;
 	VEC(struct remote) remotes;
 	struct idmap places; /* of them, by the hash of their id */
 	uint32_t last_slot;
@@ -55,6 +69,10 @@ struct leader {
 	int64_t opened_ns;
 	bool urgent, full_logged, version_logged, absent_logged;
 	struct cluster_stats stats;
+	VEC(struct held) held;
+	struct idmap held_places; /* by remote, spool and number */
+	struct leader_window committed[LEADER_COMMITTED];
+	size_t committed_cnt;
 };
 
 /* Packs and publishes it, with what each Down has. What cannot be sent is repeated. */
@@ -66,6 +84,29 @@ void leader_take_up(void *arg, const struct bus_message *message);
 
 /* A host that says nothing any more. */
 void leader_silence(struct leader *l, struct remote *remote);
+
+/*
+ * Whether the answer is to be passed on: not if it came before, from the host's spool. Then the host is
+ * told again if the hub has committed it.
+ */
+bool leader_is_new(struct leader *l, struct remote *remote, const Cluster__Answer *answer);
+
+/*
+ * Whether the answer is to an order of an earlier hub, or of a worker of an earlier daemon. Then
+ * leader_pass_earlier(); false: invalid.
+ */
+bool leader_is_of_earlier(const struct leader *l, const struct remote *remote,
+			  const Cluster__Answer *answer);
+bool leader_pass_earlier(struct leader *l, struct remote *remote, const Cluster__Answer *from);
+
+/* Costs of slices of an earlier hub: they are dropped and counted. */
+void leader_note_late_cost(struct leader *l, const struct remote *remote);
+
+/* bus_handler of struct wire_committed. */
+void leader_take_committed(void *arg, const struct bus_message *message);
+
+/* Tells hostd of this process what hosts keep. */
+void leader_publish_spools(struct leader *l);
 
 /* bus_handler of struct wire_collect. */
 void leader_take_collect(void *arg, const struct bus_message *message);

@@ -78,6 +78,10 @@ static bool pass_answer(struct leader *l, struct remote *remote, const Cluster__
 	struct err err;
 	char path[WIRE_TEXT];
 
+	if (!leader_is_new(l, remote, from))
+		return true;
+	if (leader_is_of_earlier(l, remote, from))
+		return leader_pass_earlier(l, remote, from);
 	if (!convert_answer_in(from, &how, &answer))
 		return false;
 	if (answer.outcome == OUTCOME_SUMMARIZED) {
@@ -110,7 +114,13 @@ static bool pass_slices_cost(struct leader *l, const struct remote *remote,
 {
 	const struct convert_from how = remote_from(remote);
 	struct wire_slices_cost cost;
-	bool ret = convert_slices_cost_in(from, &how, &cost);
+	bool ret;
+
+	if (from->epoch != 0 && from->epoch != l->epoch) {
+		leader_note_late_cost(l, remote);
+		return true;
+	}
+	ret = convert_slices_cost_in(from, &how, &cost);
 
 	if (ret)
 		publish(l, SUBJECT_SLICES_COST, &cost, sizeof(cost));
@@ -295,6 +305,10 @@ static void take_readable(struct leader *l, const char *subject, const Cluster__
 	if (remote->silent && !remote->ended)
 		log_line(LOG_INFO, "event=host-back host=\"%s\"", remote->host);
 	remote->silent = false;
+	if (up->spool != NULL)
+		remote->spools = (struct wire_spools){ .waiting = up->spool->waiting,
+						       .bytes = up->spool->bytes,
+						       .dropped = up->spool->dropped };
 	for (size_t i = 0; i < up->n_states; i++)
 		pass_state(l, remote, up->states[i]);
 	take_items(l, remote, up);

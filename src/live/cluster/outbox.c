@@ -122,6 +122,27 @@ static void write_piece(struct item *item, Cluster__Piece *ret)
 	ret->name = item->piece.name;
 }
 
+void outbox_write_result(const struct item_result *from, Cluster__Window *room,
+			 Cluster__Result *ret)
+{
+	cluster__result__init(ret);
+	convert_window_out(&from->window, room);
+	ret->epoch = from->epoch;
+	ret->rank = from->rank;
+	ret->window = room;
+	ret->spool = from->spool;
+	ret->number = from->number;
+}
+
+static void write_answer(const struct item *item, struct outbox_room *ret)
+{
+	convert_answer_out(&item->answer, &ret->answer);
+	outbox_write_result(&item->result, &ret->window, &ret->result);
+	if (item->result.epoch != 0)
+		ret->answer.result = &ret->result;
+	ret->item.answer = &ret->answer;
+}
+
 static void write_end(const struct job_end *end, Cluster__End *ret)
 {
 	cluster__end__init(ret);
@@ -142,8 +163,7 @@ void outbox_write(struct item *item, struct outbox_room *ret)
 	ret->item.number = item->number;
 	switch (item->kind) {
 	case ITEM_ANSWER:
-		convert_answer_out(&item->answer, &ret->answer);
-		ret->item.answer = &ret->answer;
+		write_answer(item, ret);
 		break;
 	case ITEM_WHERE:
 		convert_where_out(&item->where, &ret->entered, &ret->where);
@@ -151,6 +171,7 @@ void outbox_write(struct item *item, struct outbox_room *ret)
 		break;
 	case ITEM_SLICES_COST:
 		convert_slices_cost_out(&item->slices_cost, &ret->slices_cost);
+		ret->slices_cost.epoch = item->result.epoch;
 		ret->item.slices_cost = &ret->slices_cost;
 		break;
 	case ITEM_PIECE:

@@ -25,6 +25,11 @@ struct item {
 	size_t bytes; /* at least those of its message */
 	bool sent;
 	enum item_kind kind;
+	struct item_result {
+		uint64_t epoch, spool, number; /* epoch 0: not said */
+		int32_t rank;
+		struct wire_window window;
+	} result; /* of an answer; of costs: epoch */
 	union {
 		struct wire_answer answer;
 		struct wire_where where;
@@ -83,7 +88,11 @@ void outbox_rewind(struct outbox *outbox);
 struct outbox_room {
 	Cluster__Item item;
 	union {
-		Cluster__Answer answer;
+		struct {
+			Cluster__Answer answer;
+			Cluster__Result result;
+			Cluster__Window window;
+		};
 		Cluster__SlicesCost slices_cost;
 		Cluster__Piece piece;
 		Cluster__Ask ask;
@@ -96,3 +105,7 @@ struct outbox_room {
 	};
 };
 void outbox_write(struct item *item, struct outbox_room *ret);
+
+/* What an answer says of its window; room for it. */
+void outbox_write_result(const struct item_result *from, Cluster__Window *room,
+			 Cluster__Result *ret);

@@ -19,6 +19,7 @@ struct remote {
 	uint64_t collected; /* the latest collection of recorders that it has answered */
 	bool ended, silent, ack_due, doubled; /* doubled: a second daemon with its id was told */
 	int exit_status;		      /* of its command, if that has ended */
+	struct wire_spools spools;	      /* what it keeps */
 	VEC(struct wire_state) states;	      /* as published */
 	struct remote_file {
 		uint32_t worker;

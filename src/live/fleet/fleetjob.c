@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 struct words {
-	const char *role, *key, *name, *out, *socket, *command, *config;
+	const char *role, *key, *name, *out, *socket, *command, *config, *spool;
 };
 
 static const char *from_environment(const char *name)
@@ -40,7 +40,7 @@ static void take_words(int argc, char **argv, struct words *ret)
 		{ "role", &ret->role },	    { "key", &ret->key },
 		{ "name", &ret->name },	    { "out", &ret->out },
 		{ "socket", &ret->socket }, { "command", &ret->command },
-		{ "config", &ret->config },
+		{ "config", &ret->config }, { "spool", &ret->spool },
 	};
 
 	for (int i = 0; i < argc; i++) {
@@ -130,7 +130,9 @@ static int run(const struct words *words, struct site *site, int control_fd, int
 				   .linger_ns = site->values.jobs_linger_seconds * NSEC_PER_SEC,
 				   .window_ns =
 					   site->values.hostd_max_window_seconds * NSEC_PER_SEC,
-				   .windows_per_hour = site->values.hostd_max_windows_per_hour };
+				   .windows_per_hour = site->values.hostd_max_windows_per_hour,
+				   .spool_dir = leads ? NULL : words->spool,
+				   .spool_bytes = site->values.hostd_spool_bytes };
 	struct daemon_ready failed = { .status = EIO };
 	struct bus_login login = { .url = NULL };
 	struct seal *seal = NULL;
@@ -154,6 +156,8 @@ static int run(const struct words *words, struct site *site, int control_fd, int
 	open_log(outdir.path);
 	jobfolders_prune(outdir.path,
 			 leads ? site->values.hub_keep_jobs : site->values.hostd_keep_jobs);
+	if (fleet.spool_dir != NULL)
+		jobfolders_prune(fleet.spool_dir, site->values.hostd_keep_jobs);
 	set_options(&site->values, leads, &options);
 	fleet.login = &login;
 	fleet.seal = seal;

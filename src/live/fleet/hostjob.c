@@ -25,7 +25,7 @@
 #define START_NS (15 * NSEC_PER_SEC)  /* then a daemon that is not ready has failed */
 #define FORGET_NS (10 * NSEC_PER_SEC) /* a failed start is not tried again before */
 #define LOOK_NS (2 * NSEC_PER_SEC)    /* between two looks whether an earlier hostd's daemon runs */
-#define WORDS 20
+#define WORDS 22
 
 struct hostjob *hostjob_find(struct hostservice *service, const struct jobkey *key)
 {
@@ -96,6 +96,40 @@ static int make_places(const struct hostservice *service, const struct hostask *
 	return ret == 0 ? make_private(path, ask->uid, ask->gid, err) : ret;
 }
 
+/* hostd.spool_dir/uUSER, in which the job's daemon makes its own. */
+static int find_spool(struct hostjob *job, const struct hostask *ask, struct err *err)
+{
+	const struct site_values *site = &job->service->setup.site->values;
+	char path[512], user[540];
+	int ret;
+
+	if (site->hostd_spool_dir[0] != '\0')
+		(void)snprintf(path, sizeof(path), "%.500s", site->hostd_spool_dir);
+	else
+		(void)snprintf(path, sizeof(path), "%.490s/spool", site->hostd_folder);
+	(void)snprintf(user, sizeof(user), "%s/u%u", path, (unsigned)ask->uid);
+	ret = rundir_make(path, 0755, err);
+	if (ret == 0)
+		ret = make_private(user, ask->uid, ask->gid, err);
+	if (ret == 0 && (size_t)snprintf(job->spool, 500, "%s/%s", user, job->key.job) >= 500)
+		ret = err_set(err, ENAMETOOLONG, "%s: path too long", job->spool);
+	return ret;
+}
+
+static void make_spool(struct hostjob *job, const struct hostask *ask)
+{
+	struct err err;
+
+	if (find_spool(job, ask, &err) == 0)
+		return;
+	job->spool[0] = '\0';
+	log_line(
+		LOG_WARNING,
+		"event=spool-off job=\"%s\" why=\"%s\" effect=\"results of this host are in memory "
+		"only until the hub has them\" remedy=\"hostd.spool_dir\"",
+		job->key.text, err.text);
+}
+
 /* --- the daemon --- */
 
 static void set_words(const struct hostjob *job, char texts[WORDS][800], const char *ret[WORDS + 1])
@@ -120,6 +154,9 @@ static void set_words(const struct hostjob *job, char texts[WORDS][800], const c
 	WORD("set=hostd.cpu_percent=%u", site->hostd_cpu_percent);
 	WORD("set=hostd.max_window_seconds=%u", site->hostd_max_window_seconds);
 	WORD("set=hostd.max_windows_per_hour=%u", site->hostd_max_windows_per_hour);
+	WORD("set=hostd.spool_bytes=%u", site->hostd_spool_bytes);
+	if (job->spool[0] != '\0')
+		WORD("spool=%s", job->spool);
 	WORD("set=orders.key=%s", site->orders_key);
 	WORD("set=jobs.linger_seconds=%u", site->jobs_linger_seconds);
 	WORD("set=jobs.slowdown_percent=%u", site->jobs_slowdown_percent);
@@ -318,6 +355,8 @@ int hostjob_start(struct hostservice *service, const struct jobkey *key, const s
 	r = set_places(job, ask->uid, err);
 	if (r == 0)
 		r = make_places(service, ask, err);
+	if (r == 0)
+		make_spool(job, ask);
 	if (r == 0)
 		r = start_child(job, ask, err);
 	if (r < 0) {

@@ -37,6 +37,7 @@ struct hostjob_rank {
 struct hostjob {
 	struct hostservice *service;
 	struct jobkey key;
+	char spool[600]; /* "": results are in memory only */
 	char name[64], out[600], socket[108], trace_dir[512], why[256];
 	uid_t uid;
 	enum hostjob_state state;

@@ -89,6 +89,10 @@ void hostd_answer_job(struct client *asker)
 	say(asker, "started_ns=%" PRId64, about->started_wall_ns);
 	say(asker, "restarts=%" PRIu32, about->restarts);
 	say_state(asker);
+	if (about->spools.waiting > 0)
+		say(asker, "kept=%" PRIu64, about->spools.waiting);
+	if (about->spools.dropped > 0)
+		say(asker, "dropped=%" PRIu64, about->spools.dropped);
 	if (about->reported) {
 		say(asker, "verdict=%s", verdict_name((enum verdict)about->report.verdict));
 		say(asker, "reason=%s", about->report.reason);

@@ -4,6 +4,7 @@
 
 #include "live/hostd/otherhosts.h"
 #include "live/link/wire_report.h"
+#include "live/link/wire_window.h"
 
 struct client;
 
@@ -14,6 +15,7 @@ struct about_job {
 	bool reported;
 	struct wire_report report; /* the latest, if reported */
 	struct otherhosts others;
+	struct wire_spools spools; /* of a fleet */
 };
 
 /* Sends a "key=value" in each datagram, and an empty one at the end. */

@@ -220,6 +220,14 @@ static void take_save(void *arg, const struct bus_message *message)
 	hostd_publish(hostd, SUBJECT_SAVED, message->data, message->len);
 }
 
+static void take_spools(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+
+	if (message->len == sizeof(hostd->about.spools))
+		memcpy(&hostd->about.spools, message->data, message->len);
+}
+
 int hostd_subscribe(struct hostd *hostd)
 {
 	static const struct {
@@ -230,7 +238,7 @@ int hostd_subscribe(struct hostd *hostd)
 		{ SUBJECT_SLICES, take_slices }, { SUBJECT_COST, take_cost },
 		{ SUBJECT_REPORT, take_report }, { SUBJECT_PROFILE, hostd_take_profile },
 		{ SUBJECT_ACCEPT, take_accept }, { SUBJECT_STATE, take_state },
-		{ SUBJECT_SAVE, take_save },
+		{ SUBJECT_SAVE, take_save },	 { SUBJECT_SPOOLS, take_spools },
 	};
 	int ret = 0;
 

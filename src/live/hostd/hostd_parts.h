@@ -52,7 +52,7 @@ struct hostd {
 	struct pool *pool;
 	struct stallhunt *stallhunt; /* NULL: --no-stall-window */
 	struct hangstacks hangstacks;
-	struct bus_sub *subs[9];
+	struct bus_sub *subs[10];
 	struct wire_overhead overhead; /* the latest from the hub */
 	struct own_costs own;
 	struct contenders contenders;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of the job: the last report and the last line of the log. */
+#include "base/clock.h"
 #include "base/log.h"
 #include "live/hub/hub_parts.h"
 #include "live/hub/keeping.h"
@@ -169,6 +170,8 @@ void hub_finish(struct hub *hub, const struct job_end *end)
 		return; /* the other hub reports */
 	if (hub->profile.active)
 		hub_finish_profile(hub); /* may report a slowdown */
+	for (size_t i = hub->recovered.windows.cnt; i > 0; i--)
+		hub_recover(hub, true, clock_mono_ns()); /* what has come of each */
 	if (doubt_take(&hub->doubt, &report, &number)) {
 		checkup_note_failed(&hub->checkup, report.reason);
 		hub_publish_report(hub, &report, number, false);

@@ -226,7 +226,8 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 {
 	struct wire_report digest;
 	bool brief = is_quiet_checkup(report) && hub->askers.cnt == 0;
-	bool aside = brief && hub->found; /* the report of a fault stays the latest */
+	/* The report of a fault stays the latest, and so does one of a later window. */
+	bool aside = (brief && hub->found) || (hub->profile.recovered && hub->last.present);
 	struct err err;
 	int ret;
 
@@ -450,6 +451,7 @@ void hub_tick(struct hub *hub, int64_t now_ns)
 	log_pace(hub);
 	if (hub->led)
 		return;
+	hub_recover(hub, false, now_ns);
 	if (hub->profile.active)
 		hub_watch_profile(hub, now_ns);
 	else if (hub->asked_until_ns > 0)
@@ -467,7 +469,13 @@ void hub_tick(struct hub *hub, int64_t now_ns)
 
 bool hub_idle(const struct hub *hub)
 {
-	return !hub->profile.active;
+	return !hub->profile.active && hub->recovered.windows.cnt == 0 &&
+	       !hub_marks_wait(hub, clock_mono_ns());
+}
+
+uint64_t hub_epoch(const struct hub *hub)
+{
+	return hub->epoch;
 }
 
 void hub_status(const struct hub *hub, struct str *out)
@@ -504,6 +512,8 @@ int hub_open(struct bus *bus, const struct run_options *options, struct hub **re
 		r = bus_sub(bus, SUBJECT_OWN, take_own, hub, &hub->subs[5]);
 	if (r == 0)
 		r = bus_sub(bus, SUBJECT_STALLS, take_stalls, hub, &hub->subs[6]);
+	if (r == 0)
+		r = bus_sub(bus, SUBJECT_RESULT, hub_take_result, hub, &hub->subs[7]);
 	if (r < 0) {
 		(void)hub_close(hub);
 		return r;
@@ -525,6 +535,7 @@ struct hub *hub_close(struct hub *hub)
 	vec_done(&hub->wheres);
 	vec_done(&hub->askers);
 	vec_done(&hub->profile.answers);
+	recovered_done(&hub->recovered);
 	overhead_done(&hub->overhead);
 	reference_done(&hub->reference);
 	doubt_drop(&hub->doubt);

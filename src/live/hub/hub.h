@@ -42,7 +42,10 @@ void hub_show(struct hub *hub, const struct hub_show *show);
 /* Starts and finishes profiles and reports that are due. Call it 10 times a second. */
 void hub_tick(struct hub *hub, int64_t now_ns);
 
-/* No profile is under way. */
+/* Of its orders, among the hubs of this job: another one after a new start. */
+uint64_t hub_epoch(const struct hub *hub);
+
+/* No profile is under way, and the store has what it is to have. */
 bool hub_idle(const struct hub *hub);
 
 /*

@@ -13,11 +13,12 @@
 #include "live/hub/jobprofile.h"
 #include "live/hub/jobstate.h"
 #include "live/hub/reference.h"
-#include "live/hub/stallnotes.h"
 #include "live/link/wire_hang.h"
 #include "live/link/wire_request.h"
 #include "live/overhead/overhead.h"
 #include "live/pace/pacelog.h"
+#include "live/recovery/recovered.h"
+#include "live/stallnotes/stallnotes.h"
 #include "model/report.h"
 
 /* What the last line of a run and `perftracker status` say of the latest report. */
@@ -30,7 +31,7 @@ struct last_report {
 struct hub {
 	struct bus *bus;
 	const struct run_options *options;
-	struct bus_sub *subs[7];
+	struct bus_sub *subs[8];
 	VEC(struct wire_state) workers; /* one that ended stays until its rank connects again */
 	struct idmap places, ranks;	/* of them, by their id and by their rank */
 	VEC(struct wire_where) wheres;	/* of the latest hang, by worker */
@@ -64,6 +65,10 @@ struct hub {
 	char shown[64];		      /* the job's state as last logged */
 	bool advised, part_logged, twice_logged; /* lines that are said once */
 	struct last_report last;
+	struct recovered recovered;	/* windows of an earlier hub */
+	unsigned marks;			/* windows that the store does not have yet */
+	int64_t mark_ns;		/* when the latest was given to it */
+	uint64_t late_cnt;		/* results that came after their window's report */
 	struct keeper *keeper;		/* NULL: nothing is kept */
 	int64_t keep_ns, first_tick_ns; /* not before: the next state for it; 0: none yet */
 	struct hub_show show;		/* page NULL: nobody looks */
@@ -83,6 +88,17 @@ void hub_reply(struct hub *hub, int status, const char *text); /* to all that wa
 bool hub_report_blocked(struct hub *hub, int64_t now_ns);
 /* Starts a profile or reports a hang if it is due; logs changes of the job's pace. */
 void hub_decide(struct hub *hub, int64_t now_ns);
+/* The window is concluded: when the store has it, hosts need not keep its results. */
+void hub_mark_window(struct hub *hub, uint64_t epoch, uint64_t order_id, int *ranks, size_t cnt);
+/* The same of the profile, with the ranks that it has, before it is forgotten. */
+void hub_mark_profile(struct hub *hub, uint64_t epoch, uint64_t order_id);
+/* Whether the end of the job has to wait for the store. */
+bool hub_marks_wait(const struct hub *hub, int64_t now_ns);
+/* A fingerprint of a window that is reported. */
+void hub_take_late(struct hub *hub, uint64_t order_id, int rank, const char *path);
+void hub_take_result(void *arg, const struct bus_message *message); /* struct wire_result */
+/* Says what the store has; reports a window of an earlier hub that is due, or all: any. */
+void hub_recover(struct hub *hub, bool all, int64_t now_ns);
 /* Whether no overhead measurement may begin now: the first check-up goes before it. */
 bool hub_holds_audit(const struct hub *hub, int64_t now_ns);
 /* Whether the job is slow, or was at its end, for long enough to call it so. Fills its pace. */

@@ -149,6 +149,19 @@ static void log_begin(const struct hub *hub, const struct order_plan *plan)
 		 trigger->baseline_iteration_ms, trigger->current_iteration_ms);
 }
 
+/* What another hub has to know to report it. */
+static void fill_window(const struct hub *hub, struct wire_window *ret)
+{
+	const struct report_trigger *trigger = &hub->profile.trigger;
+
+	*ret = (struct wire_window){ .baseline_ms = trigger->baseline_iteration_ms,
+				     .now_ms = trigger->current_iteration_ms,
+				     .since_step = trigger->since_step,
+				     .step = trigger->step,
+				     .workers = (uint32_t)hub->profile.answers.cnt };
+	(void)snprintf(ret->kind, sizeof(ret->kind), "%s", trigger->kind);
+}
+
 static int order_profile(struct hub *hub, const struct profile_wish *wish, int64_t now_ns)
 {
 	struct plan_limits limits = { .window_ns = wish->window_ns,
@@ -169,6 +182,8 @@ static int order_profile(struct hub *hub, const struct profile_wish *wish, int64
 				     .window_ns = plan.window_ns,
 				     .steps = plan.steps,
 				     .stride = plan.stride };
+	fill_trigger(hub, wish->kind, &plan, &hub->profile.trigger);
+	fill_window(hub, &order.window);
 	ret = bus_pub(hub->bus, SUBJECT_ORDER, &order, sizeof(order));
 	if (ret < 0)
 		return ret;
@@ -179,7 +194,6 @@ static int order_profile(struct hub *hub, const struct profile_wish *wish, int64
 	/* Profiled iterations may take several times as long. */
 	hub->profile.deadline_ns = now_ns + BEGIN_GRACE_NS + plan_margin_ns(limits.late) +
 				   4 * iteration_ns(hub, &plan) * (int64_t)(plan.steps + 2);
-	fill_trigger(hub, wish->kind, &plan, &hub->profile.trigger);
 	log_begin(hub, &plan);
 	return 0;
 }
@@ -197,7 +211,8 @@ static bool order_again(struct hub *hub)
 	struct profile_wish wish = hub->profile.wish;
 	bool some = false;
 
-	if (hub->profile.begun || hub->ending || hub->profile.tries > PLAN_LATE_MAX)
+	if (hub->profile.begun || hub->profile.recovered || hub->ending ||
+	    hub->profile.tries > PLAN_LATE_MAX)
 		return false;
 	vec_foreach(answer, &hub->profile.answers) {
 		if (answer->state != ANSWER_MISSED)
@@ -208,6 +223,41 @@ static bool order_again(struct hub *hub)
 		return false;
 	hub->profile.tries++;
 	return order_profile(hub, &wish, clock_mono_ns()) == 0;
+}
+
+/* A worker whose host came when the order was given already, and carries it out, too. */
+static struct answer *join_profile(struct hub *hub, uint32_t worker)
+{
+	struct answer fresh = { .worker = worker, .rank = -1 };
+
+	vec_foreach(state, &hub->workers) {
+		if (state->worker == worker)
+			fresh.rank = state->rank;
+	}
+	vec_foreach(answer, &hub->profile.answers) {
+		if (answer->rank == fresh.rank) /* each rank once */
+			return answer->state == ANSWER_MISSED ? answer : NULL;
+	}
+	if (fresh.rank < 0 ||
+	    idmap_set(&hub->profile.places, worker, (uint32_t)hub->profile.answers.cnt) < 0 ||
+	    vec_push(&hub->profile.answers, fresh) < 0)
+		return NULL;
+	return &hub->profile.answers.data[hub->profile.answers.cnt - 1];
+}
+
+/* Of a window that is over. */
+static void note_late(struct hub *hub, const struct wire_answer *wire)
+{
+	char path[WIRE_TEXT];
+
+	if (wire->outcome != OUTCOME_SUMMARIZED || wire->order_id == 0 ||
+	    wire->order_id > hub->number)
+		return;
+	(void)snprintf(path, sizeof(path), "%.*s", WIRE_TEXT - 1, wire->text);
+	vec_foreach(state, &hub->workers) {
+		if (state->worker == wire->worker)
+			hub_take_late(hub, wire->order_id, state->rank, path);
+	}
 }
 
 void hub_take_answer(void *arg, const struct bus_message *message)
@@ -225,9 +275,15 @@ void hub_take_answer(void *arg, const struct bus_message *message)
 	if (message->len != sizeof(*wire) || wire->outcome >= ARRAY_SIZE(states))
 		return;
 	answer = find_answer(hub, wire->worker);
-	if (!hub->profile.active || wire->order_id != hub->profile.id || answer == NULL ||
-	    answer->state == ANSWER_READY || answer->state == ANSWER_MISSED)
-		return; /* late, or of another order */
+	if (!hub->profile.active || wire->order_id != hub->profile.id) {
+		note_late(hub, wire);
+		return;
+	}
+	if (answer == NULL && wire->outcome != OUTCOME_MISSED)
+		answer = join_profile(hub, wire->worker);
+	if (answer == NULL || answer->state == ANSWER_READY ||
+	    (answer->state == ANSWER_MISSED && wire->outcome != OUTCOME_SUMMARIZED))
+		return;
 	answer->state = states[wire->outcome];
 	hub->profile.begun |= wire->outcome != OUTCOME_MISSED;
 	if (strcmp(wire->text, MISSED_LATE) == 0 && hub->profile.late < hub->profile.tries)
@@ -324,7 +380,8 @@ static bool keep_past(struct hub *hub, const struct analysis_input *input,
 {
 	int ret = 0;
 
-	if (!is_of_healthy_job(&hub->profile) || input->absence_cnt > 0)
+	/* The job of an earlier hub may have changed since. */
+	if (!is_of_healthy_job(&hub->profile) || input->absence_cnt > 0 || hub->profile.recovered)
 		return false;
 	if (is_checkup(&hub->profile) && !hub->checkup.done_steady)
 		return false;
@@ -383,7 +440,8 @@ static void no_report(struct hub *hub, const struct analysis_input *input, int e
 		      const char *why)
 {
 	if (is_checkup(&hub->profile)) {
-		checkup_note_failed(&hub->checkup, why);
+		if (!hub->profile.recovered)
+			checkup_note_failed(&hub->checkup, why);
 		log_line(LOG_INFO, "event=checkup-failed why=\"%s\"", why);
 		hub_reply(hub, -error, why);
 		return;
@@ -421,13 +479,14 @@ static bool end_checkup(struct hub *hub, struct report *report, bool kept)
 	if (waits_for_another(hub, report))
 		return false;
 	doubt_drop(&hub->doubt); /* this report answers it */
-	note_checkup(hub, report);
+	if (!hub->profile.recovered)
+		note_checkup(hub, report);
 	if (kept)
 		hub->reference.accused = report->verdict == VERDICT_ABNORMAL;
 	return true;
 }
 
-void hub_finish_profile(struct hub *hub)
+static void finish_profile(struct hub *hub)
 {
 	size_t cnt = hub->profile.answers.cnt;
 	_cleanup_free_ const char **paths = calloc(cnt + 1, sizeof(*paths));
@@ -473,6 +532,18 @@ void hub_finish_profile(struct hub *hub)
 		return;
 	}
 	hub_publish_report(hub, &report, hub->profile.id, is_kind(&hub->profile, PROFILE_REQUEST));
+}
+
+void hub_finish_profile(struct hub *hub)
+{
+	const struct profile *profile = &hub->profile;
+	uint64_t epoch = profile->recovered ? profile->epoch : hub->epoch;
+	uint64_t order_id = profile->recovered ? profile->order_id : profile->id;
+
+	keeper_begin(hub->keeper);
+	finish_profile(hub);
+	hub_mark_profile(hub, epoch, order_id); /* also of an order that is repeated */
+	keeper_end(hub->keeper);
 }
 
 /* The window of a worker that hangs does not end; the report of the hang should not wait for it. */

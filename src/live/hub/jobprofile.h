@@ -39,12 +39,14 @@ struct profile {
 	unsigned tries; /* orders for that wish */
 	unsigned late;	/* of struct plan_limits: grows with orders that came too late */
 	uint64_t id;
+	uint64_t epoch, order_id; /* recovered: of the hub that ordered it */
 	struct report_trigger trigger;
 	VEC(struct answer) answers;
 	struct idmap places; /* of them, by worker */
 	int64_t deadline_ns;
 	int64_t length_ns;    /* expected */
 	bool begun, canceled; /* at least one worker; those that have not begun must not */
+	bool recovered;	      /* an earlier hub ordered it (recovery.c) */
 	bool torch;	      /* torch.profiler recorded at least one worker of the latest */
 };
 

@@ -8,6 +8,7 @@
 #include "model/rankset.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -218,6 +219,118 @@ void keeper_event(struct keeper *keeper, const char *kind, const char *fmt, ...)
 	keeper_event(keeper->also, kind, "%s", text);
 }
 
+/* --- windows --- */
+
+static void set_open(struct keeper *keeper, bool open)
+{
+	if (keeper == NULL)
+		return;
+	(void)pthread_mutex_lock(&keeper->lock);
+	keeper->open = open;
+	(void)pthread_cond_signal(&keeper->wake);
+	(void)pthread_mutex_unlock(&keeper->lock);
+}
+
+void keeper_begin(struct keeper *keeper)
+{
+	set_open(keeper, true);
+}
+
+void keeper_end(struct keeper *keeper)
+{
+	set_open(keeper, false);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const int *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+void keeper_window(struct keeper *keeper, uint64_t epoch, uint64_t number, int *ranks, size_t cnt)
+{
+	struct str text = { 0 };
+	struct keeper_item *item;
+
+	if (keeper == NULL)
+		return;
+	str_printf(&text, "%" PRIu64 "/%" PRIu64 " ", epoch, number);
+	if (cnt > 0)
+		qsort(ranks, cnt, sizeof(*ranks), by_number);
+	rankset_format(&text, ranks, cnt);
+	item = str_error(&text) < 0 ? NULL : new_item(KEEPER_WINDOW);
+	if (item != NULL)
+		item->event = (struct store_event){ .kind = KEEPER_WINDOW_EVENT,
+						    .text = copy(item, str_borrow(&text)),
+						    .place = ++keeper->event_cnt,
+						    .at_ns = clock_wall_ns() };
+	str_done(&text);
+	push(keeper, item, true);
+}
+
+bool keeper_take_committed(struct keeper *keeper, uint64_t *ret_epoch, uint64_t *ret_number)
+{
+	bool ret = false;
+
+	if (keeper == NULL)
+		return false;
+	(void)pthread_mutex_lock(&keeper->lock);
+	if (keeper->committed.cnt > 0) {
+		const struct keeper_window *last = &keeper->committed.data[--keeper->committed.cnt];
+
+		*ret_epoch = last->epoch;
+		*ret_number = last->number;
+		ret = true;
+	}
+	(void)pthread_mutex_unlock(&keeper->lock);
+	return ret;
+}
+
+/* Of "0-3,7". */
+static bool has_rank(const char *ranks, int rank)
+{
+	while (*ranks != '\0') {
+		char *end;
+		long low = strtol(ranks, &end, 10), high = low;
+
+		if (*end == '-')
+			high = strtol(end + 1, &end, 10);
+		if (rank >= low && rank <= high)
+			return true;
+		if (*end != ',')
+			return false;
+		ranks = end + 1;
+	}
+	return false;
+}
+
+enum keeper_known keeper_find_window(struct keeper *keeper, uint64_t epoch, uint64_t number,
+				     int rank)
+{
+	enum keeper_known ret = KEEPER_UNKNOWN;
+
+	if (keeper == NULL)
+		return KEEPER_UNKNOWN;
+	(void)pthread_mutex_lock(&keeper->lock);
+	vec_foreach(window, &keeper->known) {
+		if (window->epoch != epoch || window->number != number)
+			continue;
+		if (has_rank(window->ranks, rank))
+			ret = KEEPER_KNOWN;
+		else if (ret == KEEPER_UNKNOWN)
+			ret = KEEPER_WITHOUT;
+	}
+	if (!keeper->known_loaded) {
+		ret = KEEPER_ASK_AGAIN;
+		keeper->urgent |= !keeper->known_wanted;
+		keeper->known_wanted = true;
+		(void)pthread_cond_signal(&keeper->wake);
+	}
+	(void)pthread_mutex_unlock(&keeper->lock);
+	return ret;
+}
+
 /* --- begin and end --- */
 
 static void name_owner(struct keeper *keeper)
@@ -240,6 +353,10 @@ static void free_keeper(struct keeper *keeper)
 		(void)keeper_item_free(keeper->head);
 		keeper->head = next;
 	}
+	vec_foreach(window, &keeper->known)
+		free(window->ranks);
+	vec_done(&keeper->known);
+	vec_done(&keeper->committed);
 	(void)pthread_cond_destroy(&keeper->wake);
 	(void)pthread_mutex_destroy(&keeper->lock);
 	arena_done(&keeper->arena);

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "model/report.h"
 
-#define KEEPER_QUEUE_MAX 2048u
+#define KEEPER_QUEUE_MAX 16384u
 
 /* Texts are copied. */
 struct keeper_setup {
@@ -57,6 +57,30 @@ void keeper_pace(struct keeper *keeper, uint64_t step, int64_t iteration_ns);
  */
 void keeper_report(struct keeper *keeper, const struct report *report, uint64_t number);
 void keeper_fingerprint(struct keeper *keeper, uint64_t number, int rank, const char *path);
+
+/*
+ * What is said between the two goes to the store in one transaction: a window's fingerprints and report,
+ * and that it is concluded.
+ */
+void keeper_begin(struct keeper *keeper);
+void keeper_end(struct keeper *keeper);
+
+/*
+ * The window of a hub's epoch is concluded, with fingerprints of these ranks, which it sorts.
+ * keeper_take_committed() gives each once that the store has; it never does if the store lost it.
+ */
+void keeper_window(struct keeper *keeper, uint64_t epoch, uint64_t number, int *ranks, size_t cnt);
+bool keeper_take_committed(struct keeper *keeper, uint64_t *ret_epoch, uint64_t *ret_number);
+
+/* Whether the store has that window of any hub of a job with this name. */
+enum keeper_known {
+	KEEPER_ASK_AGAIN, /* the store is not open yet */
+	KEEPER_UNKNOWN,
+	KEEPER_WITHOUT, /* the window, but nothing of this rank */
+	KEEPER_KNOWN,
+};
+enum keeper_known keeper_find_window(struct keeper *keeper, uint64_t epoch, uint64_t number,
+				     int rank);
 
 /* What happened: kind is a word, such as order, slow, restart. */
 void keeper_event(struct keeper *keeper, const char *kind, const char *fmt, ...) _printf_(3, 4);

@@ -3,12 +3,23 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/vec.h"
 #include "live/keeper/keeper.h"
 #include "store/store.h"
 
 #include <pthread.h>
 
-enum keeper_kind { KEEPER_PACE, KEEPER_REPORT, KEEPER_FINGERPRINT, KEEPER_EVENT };
+enum keeper_kind { KEEPER_PACE, KEEPER_REPORT, KEEPER_FINGERPRINT, KEEPER_EVENT, KEEPER_WINDOW };
+
+#define KEEPER_WINDOWS_MAX 4096u /* that are remembered */
+#define KEEPER_WINDOW_EVENT "window"
+
+struct keeper_window {
+	uint64_t epoch, number;
+	char *ranks; /* as of rankset.h; owned */
+};
+
+typedef VEC(struct keeper_window) keeper_windows;
 
 /* One thing to write; its texts are in its arena. */
 struct keeper_item {
@@ -42,6 +53,9 @@ struct keeper {
 	struct keeper_item *head, **tail;
 	size_t queued_cnt;
 	bool urgent, closing, has_state;
+	bool open;			 /* between keeper_begin() and keeper_end() */
+	bool known_wanted, known_loaded; /* windows of earlier hubs */
+	keeper_windows known, committed; /* committed: to be taken by the hub */
 	uint64_t lost_cnt;
 	struct keeper_state state; /* its texts are those that follow */
 	char state_text[64], verdict[24], reason[400];

@@ -3,6 +3,7 @@
 
 #include "store/storelist.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -200,6 +201,48 @@ static void a_store_that_cannot_be_made_holds_nobody_up(void **state)
 	assert_null(keeper_close(keeper));
 }
 
+/* Waits for the thread. */
+static enum keeper_known await_window(struct keeper *keeper, uint64_t epoch, uint64_t number,
+				      int rank)
+{
+	enum keeper_known ret = KEEPER_ASK_AGAIN;
+
+	for (int i = 0; i < 60000 && ret == KEEPER_ASK_AGAIN; i++) {
+		ret = keeper_find_window(keeper, epoch, number, rank);
+		(void)usleep(1000);
+	}
+	return ret;
+}
+
+static void a_window_is_committed_once_and_known_to_the_next_keeper(void **state)
+{
+	struct keeper *keeper = open_keeper(where);
+	uint64_t epoch = 0, number = 0;
+
+	(void)state;
+	say_state(keeper, false);
+	keeper_begin(keeper);
+	keeper_event(keeper, "order", "one");
+	keeper_window(keeper, 77, 3, (int[]){ 5, 0, 1, 2 }, 4);
+	(void)usleep(20000);
+	assert_false(keeper_take_committed(keeper, &epoch, &number)); /* more is to come */
+	assert_int_equal(access(where, F_OK), -1);
+	keeper_end(keeper);
+	for (int i = 0; i < 60000 && !keeper_take_committed(keeper, &epoch, &number); i++)
+		(void)usleep(1000);
+	assert_int_equal(epoch, 77);
+	assert_int_equal(number, 3);
+	assert_false(keeper_take_committed(keeper, &epoch, &number));
+	assert_null(keeper_close(keeper));
+	keeper = open_keeper(where);
+	assert_int_equal(await_window(keeper, 77, 3, 2), KEEPER_KNOWN);
+	assert_int_equal(await_window(keeper, 77, 3, 5), KEEPER_KNOWN);
+	assert_int_equal(await_window(keeper, 77, 3, 3), KEEPER_WITHOUT);
+	assert_int_equal(await_window(keeper, 77, 4, 0), KEEPER_UNKNOWN);
+	assert_int_equal(await_window(keeper, 76, 3, 0), KEEPER_UNKNOWN);
+	assert_null(keeper_close(keeper));
+}
+
 static void no_keeper_keeps_nothing(void **state)
 {
 	(void)state;
@@ -221,6 +264,7 @@ int main(void)
 		in_folder(a_twin_gets_the_same_under_the_same_key_but_no_fingerprints),
 		in_folder(a_job_without_a_state_makes_no_file),
 		in_folder(a_store_that_cannot_be_made_holds_nobody_up),
+		in_folder(a_window_is_committed_once_and_known_to_the_next_keeper),
 		cmocka_unit_test(no_keeper_keeps_nothing),
 	};
 

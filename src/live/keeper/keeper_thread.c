@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "live/keeper/keeper_parts.h"
+#include "store/storelist.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,6 +41,8 @@ static void wait_for_work(struct keeper *keeper)
 		if (pthread_cond_timedwait(&keeper->wake, &keeper->lock, &until) == ETIMEDOUT)
 			break;
 	}
+	while (keeper->open && !keeper->closing)
+		(void)pthread_cond_wait(&keeper->wake, &keeper->lock);
 	keeper->urgent = false;
 }
 
@@ -191,6 +194,7 @@ static int put_item(struct keeper *keeper, const struct keeper_item *item, struc
 	case KEEPER_FINGERPRINT:
 		return put_fingerprint(keeper, item, err);
 	case KEEPER_EVENT:
+	case KEEPER_WINDOW:
 		return store_put_event(keeper->store, keeper->key, &item->event, err);
 	}
 	return 0;
@@ -245,6 +249,96 @@ static int open_store(struct keeper *keeper, bool closing, struct err *err)
 	return ret;
 }
 
+/* --- windows --- */
+
+/* Returns 0, -EBADMSG or -ENOMEM. */
+static int parse_window(const char *text, struct keeper_window *ret)
+{
+	struct keeper_window window;
+	char *end;
+
+	window.epoch = strtoull(text, &end, 10);
+	if (*end != '/')
+		return -EBADMSG;
+	window.number = strtoull(end + 1, &end, 10);
+	if (*end != ' ')
+		return -EBADMSG;
+	window.ranks = strdup(end + 1);
+	if (window.ranks == NULL)
+		return -ENOMEM;
+	*ret = window;
+	return 0;
+}
+
+static int add_window(keeper_windows *windows, const char *text)
+{
+	struct keeper_window window;
+	int ret = parse_window(text, &window);
+
+	if (ret == 0)
+		ret = vec_push(windows, window);
+	else
+		return ret == -EBADMSG ? 0 : ret;
+	if (ret < 0)
+		free(window.ranks);
+	return ret;
+}
+
+/* No memory: the hosts keep its results, and another hub finds it in the store. */
+static void note_window(struct keeper *keeper, const char *text)
+{
+	struct keeper_window window;
+
+	if (keeper->committed.cnt >= KEEPER_WINDOWS_MAX || add_window(&keeper->known, text) < 0 ||
+	    keeper->known.cnt == 0)
+		return;
+	window = keeper->known.data[keeper->known.cnt - 1];
+	window.ranks = NULL;
+	(void)!vec_push(&keeper->committed, window);
+}
+
+static void note_committed(struct keeper *keeper, const struct batch *batch)
+{
+	(void)pthread_mutex_lock(&keeper->lock);
+	for (const struct keeper_item *item = batch->head; item != NULL; item = item->next) {
+		if (item->kind == KEEPER_WINDOW)
+			note_window(keeper, item->event.text);
+	}
+	(void)pthread_mutex_unlock(&keeper->lock);
+}
+
+static int on_window(void *arg, const struct store_event *event)
+{
+	return add_window(arg, event->text);
+}
+
+/* Those of earlier hubs of this job. */
+static void load_known(struct keeper *keeper, struct err *err)
+{
+	keeper_windows windows = { 0 };
+	bool wanted;
+	int ret;
+
+	(void)pthread_mutex_lock(&keeper->lock);
+	wanted = keeper->known_wanted && !keeper->known_loaded;
+	(void)pthread_mutex_unlock(&keeper->lock);
+	if (!wanted || open_store(keeper, false, err) < 0)
+		return;
+	ret = store_list_named_events(keeper->store, keeper->name, KEEPER_WINDOW_EVENT,
+				      KEEPER_WINDOWS_MAX, on_window, &windows, err);
+	if (ret < 0)
+		tell(keeper, err);
+	(void)pthread_mutex_lock(&keeper->lock);
+	vec_foreach(window, &windows) {
+		/* Those of this keeper may be there already: twice does no harm. */
+		if (ret < 0 || vec_push(&keeper->known, *window) < 0)
+			free(window->ranks);
+	}
+	keeper->known_loaded |= ret == 0;
+	(void)pthread_mutex_unlock(&keeper->lock);
+	vec_done(&windows);
+}
+
 static void prune(struct keeper *keeper)
 {
 	struct store_limits limits = store_default_limits;
@@ -282,10 +376,12 @@ static void write_batch(struct keeper *keeper, struct batch *batch)
 	ret = open_store(keeper, batch->closing, &err);
 	if (ret == 0) {
 		ret = put_batch(keeper, batch, &err);
-		if (ret < 0)
+		if (ret < 0) {
 			tell(keeper, &err);
-		else
+		} else {
 			keeper->told = false;
+			note_committed(keeper, batch);
+		}
 	}
 	/* What a restarted server forgot of this connection is made anew. */
 	if (ret == -ECONNRESET)
@@ -298,6 +394,7 @@ static void write_batch(struct keeper *keeper, struct batch *batch)
 void *keeper_main(void *arg)
 {
 	struct keeper *keeper = arg;
+	struct err err = { "" };
 	bool closing = false;
 
 	while (!closing) {
@@ -305,6 +402,7 @@ void *keeper_main(void *arg)
 
 		take_batch(keeper, &batch);
 		closing = batch.closing;
+		load_known(keeper, &err);
 		write_batch(keeper, &batch);
 		if (!closing)
 			prune(keeper);

@@ -21,6 +21,7 @@
 #pragma once
 
 #include "base/base.h"
+#include "live/link/wire_window.h"
 
 #define WIRE_TEXT 512u
 #define WIRE_RAISED 40u
@@ -84,11 +85,6 @@ static inline bool wire_is_watched(const struct wire_state *state)
 {
 	return state->phase != PHASE_GONE && state->phase != PHASE_SILENT;
 }
-
-struct wire_order {
-	uint64_t id, start_step, window_ns, steps;
-	uint32_t stride, reserved;
-};
 
 enum wire_progress {
 	PROFILE_NONE,

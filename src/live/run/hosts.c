@@ -159,6 +159,7 @@ static struct cluster_setup setup_of(const struct hosts *hosts, struct bus *loca
 				       .host = hosts->host,
 				       .out_dir = hosts->options->out_dir,
 				       .seal = hosts->seal,
+				       .epoch = hub_epoch(hosts->hub),
 				       .node_rank = (uint32_t)MAX(member->index, 0),
 				       .members = member->index < 0 ? 0 : member->members };
 }
@@ -296,7 +297,10 @@ int hosts_open_fleet(const struct run_options *options, struct bus *local, struc
 					     .seal = fleet->seal,
 					     .expires_ns = ORDER_EXPIRES_NS,
 					     .window_ns = fleet->window_ns,
-					     .windows_per_hour = fleet->windows_per_hour };
+					     .windows_per_hour = fleet->windows_per_hour,
+					     .spool_dir = fleet->spool_dir,
+					     .spool_bytes = fleet->spool_bytes,
+					     .epoch = hub_epoch(hub) };
 	struct hosts *hosts = calloc(1, sizeof(*hosts));
 	int r = -ENOMEM;
 

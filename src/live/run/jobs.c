@@ -26,6 +26,8 @@ static void take_numbers(struct job_about *about, const char *pair)
 		{ "step=", &about->step, NULL },
 		{ "slow_since=", &about->slow_since_step, NULL },
 		{ "restarts=", &about->restarts, NULL },
+		{ "kept=", &about->kept, NULL },
+		{ "dropped=", &about->dropped, NULL },
 		{ "started_ns=", NULL, &about->started_wall_ns },
 		{ "now_ns=", NULL, &about->now_ns },
 		{ "best_ns=", NULL, &about->best_ns },

@@ -16,7 +16,9 @@ struct job_about {
 	char name[64], dir[MESSAGE_TEXT], state[16];
 	int64_t started_wall_ns, now_ns, best_ns; /* now, best: of an iteration; 0 unknown */
 	uint64_t workers, step, slow_since_step;
-	uint64_t hosts;	   /* of a fleet's job, as its hub sees it; else 0 */
+	uint64_t hosts; /* of a fleet's job, as its hub sees it; else 0 */
+	uint64_t kept,
+		dropped; /* results that hosts keep until the hub has committed them; lost for want of room */
 	uint64_t restarts; /* ranks failed and were started again */
 	char verdict[24], reason[MESSAGE_TEXT], report[MESSAGE_TEXT]; /* of the latest report */
 };

@@ -23,6 +23,8 @@ static void an_answer_fills_the_fields_of_its_keys(void **state)
 	job_about_take(&about, "pid=4711");
 	job_about_take(&about, "slow_since=650");
 	job_about_take(&about, "restarts=2");
+	job_about_take(&about, "kept=7");
+	job_about_take(&about, "dropped=1");
 	job_about_take(&about, "now_ns=33800000");
 	job_about_take(&about, "reason=rank 2: step=4");
 	job_about_take(&about, "from-the-future=1");
@@ -31,6 +33,8 @@ static void an_answer_fills_the_fields_of_its_keys(void **state)
 	assert_int_equal(about.pid, 4711);
 	assert_int_equal(about.slow_since_step, 650);
 	assert_int_equal(about.restarts, 2);
+	assert_int_equal(about.kept, 7);
+	assert_int_equal(about.dropped, 1);
 	assert_int_equal(about.now_ns, 33800000);
 	assert_string_equal(about.reason, "rank 2: step=4");
 	assert_int_equal(about.step, 0);

@@ -32,6 +32,8 @@ struct fleet_job {
 	const struct seal *seal;       /* of orders; NULL: they are not signed */
 	int64_t window_ns;	       /* the longest that this host carries out */
 	uint32_t windows_per_hour;
+	const char *spool_dir; /* FLEET_MEMBER: of this job's results; NULL: in memory only */
+	uint64_t spool_bytes;
 };
 
 struct run_options {

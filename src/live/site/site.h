@@ -32,6 +32,8 @@ struct site_values {
 	char *bus_nkey_file, *bus_nkey_seed_file;
 	bool bus_insecure;
 	char *hostd_socket, *hostd_folder;
+	char *hostd_spool_dir;	    /* "": hostd_folder/spool */
+	uint32_t hostd_spool_bytes; /* of each job */
 	uint32_t hostd_max_jobs, hostd_max_jobs_per_user, hostd_keep_jobs, hostd_cpu_percent;
 	char *hub_folder, *hub_run, *hub_store;
 	char *hub_ui, *hub_ui_token_file, *hub_ui_host; /* of its page */

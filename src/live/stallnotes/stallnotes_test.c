@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/hub/stallnotes.h"
+#include "live/stallnotes/stallnotes.h"
 
 #include <errno.h>
 #include <setjmp.h>
