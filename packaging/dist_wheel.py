@@ -116,8 +116,7 @@ def add_metadata(wheel: Wheel, libraries: list[dict], licenses: pathlib.Path | N
     wheel.add(f"{info}/METADATA", metadata(expression, sorted(texts)))
     wheel.add(
         f"{info}/WHEEL",
-        "Wheel-Version: 1.0\nGenerator: perftracker\nRoot-Is-Purelib: false\n"
-        f"Tag: {wheel.tag}\n",
+        f"Wheel-Version: 1.0\nGenerator: perftracker\nRoot-Is-Purelib: false\nTag: {wheel.tag}\n",
     )
     wheel.add(
         f"{info}/entry_points.txt",

@@ -27,6 +27,9 @@ static inline int glibc217_memfd_create(const char *name, unsigned int flags)
 	return (int)syscall(SYS_memfd_create, name, flags);
 }
 
+/* base/compat.h: the C library that is linked against has no later versions of these. */
+#define PT_OLD_SYMBOL(name) _Static_assert(1, #name)
+
 #define getrandom glibc217_getrandom
 #define memfd_create glibc217_memfd_create
 #endif
