@@ -6,11 +6,11 @@
  */
 #include <stddef.h>
 
-#define NO_BACKEND(name)                                                                           \
-	void *name##_init(void *elf, unsigned short machine, void *ebl)                            \
-	{                                                                                          \
-		(void)elf, (void)machine, (void)ebl;                                               \
-		return NULL;                                                                       \
+#define NO_BACKEND(name)                                                \
+	void *name##_init(void *elf, unsigned short machine, void *ebl) \
+	{                                                               \
+		(void)elf, (void)machine, (void)ebl;                    \
+		return NULL;                                            \
 	}
 
 NO_BACKEND(i386)
