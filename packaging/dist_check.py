@@ -55,8 +55,8 @@ def glibc_of(path: pathlib.Path) -> tuple[int, ...]:
 
 def check_binaries(path: pathlib.Path, folder: pathlib.Path) -> list[str]:
     complaints = []
-    for name in ("perftracker", "libperftracker-agent.so"):
-        (binary,) = (p for p in folder.rglob(name) if p.is_file())
+    for name in ("scripts/perftracker", "libexec/perftracker/libperftracker-agent.so"):
+        (binary,) = folder.rglob(name)
         named, newest = needs(binary)
         extra = {n for n in named - LIBRARIES if not LOADER.fullmatch(n)}
         if extra:

@@ -6,6 +6,7 @@ The environment takes torch from the interpreter PERFTRACKER_PYTHON by a .pth fi
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import subprocess
@@ -134,11 +135,31 @@ class Wheel(unittest.TestCase):
 
     def test_traces_are_analyzed(self) -> None:
         out = pathlib.Path(self.folder.name) / "traces"
-        self.run_program("simulate", "--out", str(out), "--workers", "4")
+        self.run_program("simulate", "--scenario", "nic-bond", "-o", str(out))
+        truth = json.loads((out / "truth.json").read_text())
         done = subprocess.run(
-            ["perftracker", "analyze", str(out)], env=self.env, capture_output=True, text=True
+            ["perftracker", "analyze", "--format", "json", str(out)],
+            env=self.env,
+            capture_output=True,
+            text=True,
         )
-        self.assertIn("HEALTHY", done.stdout + done.stderr)
+        found = {finding["id"] for finding in json.loads(done.stdout)["findings"]}
+        self.assertTrue(found & {finding["id"] for finding in truth["findings"]}, (found, truth))
+
+    def test_stacks_of_a_process(self) -> None:
+        """Native frames are read by the unwinder that is linked in."""
+        child = subprocess.Popen(
+            [str(self.venv / "bin/python"), "-c", "print(1, flush=True); input()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        try:
+            child.stdout.readline()
+            text = self.run_program("stacks", str(child.pid)).stdout
+        finally:
+            child.communicate(b"\n")
+        self.assertIn("<module>", text)
+        self.assertIn("Py_BytesMain", text)
 
     def test_uninstall_leaves_nothing(self) -> None:
         """Runs in an environment of its own."""
