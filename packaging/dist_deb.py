@@ -19,7 +19,11 @@ import dist_wheel
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HERE = pathlib.Path(__file__).resolve().parent
-MAINTAINER = "PerfTracker developers <perftracker@localhost>"
+# Who makes the package says so, as for debchange.
+MAINTAINER = (
+    f"{os.environ.get('DEBFULLNAME', 'PerfTracker')} "
+    f"<{os.environ.get('DEBEMAIL', 'perftracker@localhost')}>"
+)
 UNITS = ("perftracker-hostd.service", "perftracker-hub.service")
 SCRIPTS = ("postinst", "prerm", "postrm")
 # Where the tree's files go below /usr.

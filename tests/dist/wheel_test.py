@@ -136,7 +136,6 @@ class Wheel(unittest.TestCase):
     def test_traces_are_analyzed(self) -> None:
         out = pathlib.Path(self.folder.name) / "traces"
         self.run_program("simulate", "--scenario", "nic-bond", "-o", str(out))
-        truth = json.loads((out / "truth.json").read_text())
         done = subprocess.run(
             ["perftracker", "analyze", "--format", "json", str(out)],
             env=self.env,
@@ -144,7 +143,7 @@ class Wheel(unittest.TestCase):
             text=True,
         )
         found = {finding["id"] for finding in json.loads(done.stdout)["findings"]}
-        self.assertTrue(found & {finding["id"] for finding in truth["findings"]}, (found, truth))
+        self.assertIn("PT-202", found)
 
     def test_stacks_of_a_process(self) -> None:
         """Native frames are read by the unwinder that is linked in."""
@@ -159,7 +158,7 @@ class Wheel(unittest.TestCase):
         finally:
             child.communicate(b"\n")
         self.assertIn("<module>", text)
-        self.assertIn("Py_BytesMain", text)
+        self.assertRegex(text, r"\n +0  \S*(read|recv|poll)")
 
     def test_uninstall_leaves_nothing(self) -> None:
         """Runs in an environment of its own."""
