@@ -2,7 +2,7 @@
 """A package for Debian and Ubuntu from an installed tree: program, agent, hook, units.
 
 The program is that of the wheel, so one package is for all releases with glibc 2.17 or later.
-dpkg-deb takes the time of files from SOURCE_DATE_EPOCH.
+All files have the time SOURCE_DATE_EPOCH.
 """
 
 from __future__ import annotations
@@ -120,6 +120,10 @@ def set_modes(root: pathlib.Path) -> None:
         path.chmod(0o755 if path.is_dir() or path in programs else 0o644)
     for path in root.rglob("deploy/nats/make-users"):
         path.chmod(0o755)
+    # dpkg-deb changes later times only.
+    epoch = int(os.environ["SOURCE_DATE_EPOCH"])
+    for path in (root, *root.rglob("*")):
+        os.utime(path, (epoch, epoch))
 
 
 def make(
