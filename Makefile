@@ -5,11 +5,20 @@ OUT ?= out/demo-$(FAULT)
 PYTHON = .venv/bin/python
 export OMP_NUM_THREADS = 1
 
-.PHONY: all test demo demo-cluster chaos asan tsan bench fuzz fmt check clean help
+.PHONY: all install dist test demo demo-cluster chaos asan tsan bench fuzz fmt check clean help
 
-all: ## build the program and its libraries into build/
+all: ## build the program and its libraries into build/, without the tests
 	@tools/bootstrap build
-	@tools/build build
+	@tools/build build program
+
+install: all ## install below PREFIX (/usr/local), or below DESTDIR for packages
+	@meson configure build -Dprefix=$(or $(PREFIX),/usr/local)
+	@tools/build build program
+	@meson install -C build --no-rebuild
+
+dist: ## the wheel, its hashes and its SBOM into dist/, twice, compared
+	@tools/bootstrap --system build dist
+	@tools/dist
 
 test: ## every test; the last line is "N passed, N failed"
 	@tools/bootstrap --system build test
@@ -35,6 +44,7 @@ tsan: ## unit tests with ThreadSanitizer
 
 bench: all ## benchmarks: live faults (REPEATS times each), then those of bench/run if there are any
 	@tools/bootstrap demo bench
+	@tools/build build
 	@$(PYTHON) bench/live_faults --repeats $(or $(REPEATS),5)
 	@if [ -x bench/run ]; then bench/run; fi
 

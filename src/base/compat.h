@@ -16,7 +16,9 @@
 #define PT_GLIBC_BASE "GLIBC_2.17"
 #endif
 
+#ifndef PT_OLD_SYMBOL /* packaging/glibc217.h: the linker has that C library */
 #define PT_OLD_SYMBOL(name) __asm__(".weak " #name "\n.symver " #name "," #name "@" PT_GLIBC_BASE)
+#endif
 
 #ifdef PT_GLIBC_BASE
 PT_OLD_SYMBOL(dlopen);

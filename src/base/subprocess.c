@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -69,6 +70,24 @@ int subprocess_find(const char *name, char *ret, size_t size)
 		at += len + (at[len] == ':');
 	}
 	return -ENOENT;
+}
+
+int subprocess_find_beside(const char *name, char *ret, size_t size)
+{
+	char program[PATH_MAX];
+	ssize_t len;
+	int error = subprocess_find(name, ret, size);
+
+	if (error != -ENOENT)
+		return error;
+	len = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	if (len <= 0)
+		return -ENOENT;
+	program[len] = '\0';
+	*strrchr(program, '/') = '\0';
+	if ((size_t)snprintf(ret, size, "%s/%s", program, name) >= size)
+		return -ENAMETOOLONG;
+	return access(ret, X_OK) == 0 ? 0 : -ENOENT;
 }
 
 int subprocess_reap(pid_t pid, int *ret_status)

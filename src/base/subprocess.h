@@ -32,6 +32,12 @@ _must_check_ int subprocess_start(const char *const *argv, const int fds[static 
 _must_check_ int subprocess_find(const char *name, char *ret, size_t size);
 
 /*
+ * The same, and then in the folder of the calling program: both may be in an environment of Python
+ * that is not on PATH.
+ */
+_must_check_ int subprocess_find_beside(const char *name, char *ret, size_t size);
+
+/*
  * Checks whether a child has ended. Returns 0: not yet; 1: it has, *ret_status is its wait status,
  * and its pid may now be reused; -ECHILD: it was reaped before.
  */

@@ -177,10 +177,26 @@ static void a_program_is_found_on_path_and_nothing_else(_unused_ void **state)
 	assert_int_equal(subprocess_find("./any/path", path, 4), -ENAMETOOLONG);
 }
 
+static void a_program_is_found_beside_the_caller_too(_unused_ void **state)
+{
+	char path[PATH_MAX] = "", own[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
+
+	assert_true(len > 0);
+	own[len] = '\0';
+	assert_int_equal(subprocess_find_beside("no-such-program-here", path, sizeof(path)),
+			 -ENOENT);
+	assert_int_equal(subprocess_find_beside("sh", path, sizeof(path)), 0);
+	assert_non_null(strstr(path, "/sh"));
+	assert_int_equal(subprocess_find_beside(strrchr(own, '/') + 1, path, sizeof(path)), 0);
+	assert_string_equal(path, own);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_program_is_found_on_path_and_nothing_else),
+		cmocka_unit_test(a_program_is_found_beside_the_caller_too),
 		cmocka_unit_test(a_program_gets_its_arguments_and_its_descriptors),
 		cmocka_unit_test(null_is_the_end_of_input_and_takes_all_output),
 		cmocka_unit_test(an_inherited_descriptor_is_that_of_the_caller),

@@ -64,8 +64,9 @@ void check_nats_server(const struct doctor *doctor, struct doctor_result *ret)
 		check_set(ret, DOCTOR_NOT_TRIED, "another root was given");
 		return;
 	}
-	if (subprocess_find(chosen != NULL ? chosen : "nats-server", path, sizeof(path)) < 0) {
-		check_set(ret, DOCTOR_ABSENT, "no nats-server on PATH");
+	if (subprocess_find_beside(chosen != NULL ? chosen : "nats-server", path, sizeof(path)) <
+	    0) {
+		check_set(ret, DOCTOR_ABSENT, "no nats-server on PATH or beside perftracker");
 		return;
 	}
 	if (child_run(argv, doctor->setup.environment, DOCTOR_LIBRARY_MS, text, sizeof(text),

@@ -57,7 +57,7 @@ int broker_find(char version[32], char *path, size_t size, struct err *err)
 	char line[128] = "";
 	unsigned number[3];
 	const char *v;
-	int ret = subprocess_find(chosen != NULL ? chosen : "nats-server", path, size);
+	int ret = subprocess_find_beside(chosen != NULL ? chosen : "nats-server", path, size);
 
 	if (ret < 0)
 		return err_set(err, ENOENT,

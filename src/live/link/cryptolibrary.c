@@ -13,7 +13,8 @@ int cryptolibrary_open(const struct symbol *table, size_t cnt, struct err *err)
 		library = dlopen("libcrypto.so.1.1", RTLD_NOW | RTLD_LOCAL);
 	if (library == NULL)
 		return err_set(err, ENOPKG,
-			       "several hosts need OpenSSL's libcrypto, which is not installed");
+			       "several hosts need OpenSSL's libcrypto, which is not installed: on "
+			       "Debian and Ubuntu `apt-get install libssl3`");
 	missing = symbols_find(library, table, cnt);
 	return missing == NULL ? 0 : err_set(err, ENOPKG, "libcrypto has no %s", missing);
 }

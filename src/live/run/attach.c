@@ -18,12 +18,14 @@ static const char *const agent_places[] = {
 	"../lib/x86_64-linux-gnu/libperftracker-agent.so",
 	"../lib/aarch64-linux-gnu/libperftracker-agent.so",
 	"../lib64/libperftracker-agent.so",
+	"../libexec/perftracker/libperftracker-agent.so", /* a wheel */
 };
 
 static const char *const package_places[] = {
 	"../../../python", /* build tree inside the source tree */
 	"../lib/perftracker/python",
 	"../share/perftracker/python",
+	"../libexec/perftracker/python", /* a wheel */
 };
 
 #define PACKAGE_FILE "perftracker/__init__.py"
