@@ -14,6 +14,7 @@ _perftracker_options() {
 	report) echo '--store --format --output --fingerprints --help' ;;
 	serve) echo '--listen --store --token-file --host --format --help' ;;
 	prompt) echo '--budget --output --store --help' ;;
+	mcp) echo '--store --url --help' ;;
 	stacks) echo '--job --all --children --format --output --each --twice --native --python --verbose --help' ;;
 	stalls) echo '--pid --job --seconds --proc-only --format --output --record --exit-code --verbose --help' ;;
 	roofline) echo '--iterations --block --keep --memory --stop --format --output --report-to --help' ;;
@@ -106,6 +107,8 @@ _perftracker_value() {
 	'prompt --budget' | 'prompt -b') ;;
 	'prompt --output' | 'prompt -o') _perftracker_paths -f ;;
 	'prompt --store') ;;
+	'mcp --store') ;;
+	'mcp --url') ;;
 	'stacks --job') ;;
 	'stacks --format' | 'stacks -f') _perftracker_words 'text json folded speedscope html' ;;
 	'stacks --output' | 'stacks -o') _perftracker_paths -f ;;
@@ -205,7 +208,7 @@ _perftracker() {
 	local command=${COMP_WORDS[1]}
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_perftracker_words 'run profile status accept timeline jobs history report serve prompt stacks stalls roofline analyze diff flame replay dump simulate summarize localize doctor hostd hub gpu-sampler --help --version'
+		_perftracker_words 'run profile status accept timeline jobs history report serve prompt mcp stacks stalls roofline analyze diff flame replay dump simulate summarize localize doctor hostd hub gpu-sampler --help --version'
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
