@@ -19,6 +19,7 @@ _perftracker_options() {
 	stalls) echo '--pid --job --seconds --proc-only --format --output --record --exit-code --verbose --help' ;;
 	roofline) echo '--iterations --block --keep --memory --stop --format --output --report-to --help' ;;
 	analyze) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --color --verbose --jobs --help' ;;
+	verify-fix) echo '--finding --format --output --store --help' ;;
 	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code --color --verbose --jobs --help' ;;
 	flame) echo '--weight --ranks --format --output --help' ;;
 	replay) echo '--rank --output --help' ;;
@@ -137,6 +138,10 @@ _perftracker_value() {
 	'analyze --past') _perftracker_paths -f ;;
 	'analyze --color') _perftracker_words 'auto always never' ;;
 	'analyze --jobs' | 'analyze -j') ;;
+	'verify-fix --finding') ;;
+	'verify-fix --format' | 'verify-fix -f') _perftracker_words 'text json' ;;
+	'verify-fix --output' | 'verify-fix -o') _perftracker_paths -f ;;
+	'verify-fix --store') ;;
 	'diff --format' | 'diff -f') _perftracker_words 'text json html' ;;
 	'diff --output' | 'diff -o') _perftracker_paths -f ;;
 	'diff --min-change') ;;
@@ -208,7 +213,7 @@ _perftracker() {
 	local command=${COMP_WORDS[1]}
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_perftracker_words 'run profile status accept timeline jobs history report serve prompt mcp stacks stalls roofline analyze diff flame replay dump simulate summarize localize doctor hostd hub gpu-sampler --help --version'
+		_perftracker_words 'run profile status accept timeline jobs history report serve prompt mcp stacks stalls roofline analyze verify-fix diff flame replay dump simulate summarize localize doctor hostd hub gpu-sampler --help --version'
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do

@@ -74,12 +74,13 @@ static json_t *all_versions(struct json_writer *w)
 
 static json_t *discover(struct mcp_request *request)
 {
-	json_t *ret = json_object();
+	json_t *ret;
 
 	if (!request->modern)
 		return mcp_refuse(request, RPC_PARAMS,
 				  "server/discover: expected _meta[\"" META
 				  "protocolVersion\"]: \"" MCP_VERSION "\"");
+	ret = json_object();
 	jsonwriter_put(&request->w, ret, "supportedVersions", all_versions(&request->w));
 	jsonwriter_put(&request->w, ret, "capabilities", capabilities(&request->w));
 	jsonwriter_put_text(&request->w, ret, "instructions", instructions);

@@ -67,7 +67,7 @@ static const struct tool tools[] = {
 	{ "rank_table", "Ranks compared", "One measure over all ranks: quantiles, and ranks far from the median as sets with their hosts.", tool_rank_table, PARAMS(rank_params) },
 	{ "call_tree", "Call tree of the culprit", "Time per iteration of a flagged rank beside its peers, one level of callers and callees for a call.", tool_call_tree, PARAMS(tree_params) },
 	{ "stacks", "Stacks of a job that hangs", "Merged stacks of all threads with the ranks that are in them, and the ranks that are absent.", tool_stacks, PARAMS(stacks_params) },
-	/* { "compare_runs", "Two reports compared", "Whether a change helped: findings that are gone, smaller or still there, and milliseconds that came back.", tool_compare_runs, PARAMS(compare_params) }, */
+	{ "compare_runs", "Two reports compared", "Whether a change helped: findings that are gone, smaller or still there, and milliseconds that came back.", tool_compare_runs, PARAMS(compare_params) },
 	{ "host_history", "Accused hosts", "How often findings accused a host, in how many jobs, of what.", tool_host_history, PARAMS(host_params) },
 	{ "request_profile", "Profile now", "Asks a running job for a profile of all ranks. It costs the job a little time; a report follows.", tool_request_profile, PARAMS(profile_params), .writes = true },
 };
