@@ -177,7 +177,7 @@ static int check_meta(struct mcp_request *request)
 	if (strcmp(text, MCP_VERSION) != 0) {
 		request->data = json_object();
 		jsonwriter_put(&request->w, request->data, "supported", all_versions(&request->w));
-		jsonwriter_put_text(&request->w, request->data, "requested", text);
+		jsonwriter_put(&request->w, request->data, "requested", toolanswer_text(text));
 		(void)mcp_refuse(request, RPC_VERSION, "Unsupported protocol version");
 		return -EINVAL;
 	}
@@ -212,6 +212,7 @@ static int check_headers(struct mcp_request *request, const char *name, const st
 										method->name_key))))
 			wrong = "Mcp-Name";
 	} else if (same(headers->version, MCP_VERSION)) {
+		request->modern = true;
 		(void)mcp_refuse(request, RPC_PARAMS,
 				 "expected _meta with \"" META "protocolVersion\", as the header "
 				 "MCP-Protocol-Version says");
@@ -260,8 +261,15 @@ int mcp_answer(struct mcp *mcp, const char *text, size_t len, const struct mcp_h
 	struct rpc_message message;
 	json_t *result = NULL;
 	unsigned status = HTTP_ACCEPTED;
+	char url[300];
 	int r = 0;
 
+	if (headers != NULL && headers->host != NULL && strlen(headers->host) < sizeof(url) - 8) {
+		(void)snprintf(url, sizeof(url), "http://%s", headers->host);
+		mcp->url = url;
+	} else {
+		mcp->url = mcp->options.url;
+	}
 	request.code = rpc_parse(text, len, &message, &err);
 	request.params = message.params;
 	if (request.code != 0) {
@@ -281,6 +289,7 @@ int mcp_answer(struct mcp *mcp, const char *text, size_t len, const struct mcp_h
 			json_decref(result);
 	}
 	rpc_done(&message);
+	mcp->url = NULL;
 	if (ret_status != NULL)
 		*ret_status = status;
 	return r;

@@ -34,6 +34,7 @@ struct mcp *mcp_free(struct mcp *mcp);
 /* Of a request by HTTP; NULL: absent. */
 struct mcp_headers {
 	const char *version, *method, *name;
+	const char *host; /* the server's own, for links where no url was given */
 };
 
 /*

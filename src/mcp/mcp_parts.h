@@ -10,6 +10,7 @@
 struct mcp {
 	struct mcp_options options;
 	struct openreport report; /* the last one */
+	const char *url;	  /* for links of this answer; NULL: none */
 };
 
 /* One request. A method returns its result, or NULL with code and err. */

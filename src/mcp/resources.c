@@ -77,7 +77,7 @@ static json_t *no_resource(struct mcp_request *request, const char *uri, const c
 {
 	if (request->modern) {
 		request->data = json_object();
-		jsonwriter_put_text(&request->w, request->data, "uri", uri);
+		jsonwriter_put(&request->w, request->data, "uri", toolanswer_text(uri));
 	}
 	return mcp_refuse(request, request->modern ? RPC_PARAMS : RPC_OLD_NO_RESOURCE,
 			  "Resource not found: %s", why);

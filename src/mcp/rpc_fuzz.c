@@ -17,7 +17,7 @@ static void check_answer(const struct str *out)
 	if (out->len == 0)
 		return;
 	for (size_t i = 0; i < out->len; i++)
-		assert(out->data[i] >= ' ' && out->data[i] < 127);
+		assert(out->data[i] >= ' ' && (unsigned char)out->data[i] < 128);
 	root = json_loadb(out->data, out->len, 0, NULL);
 	assert(json_is_object(root));
 	assert((json_object_get(root, "result") != NULL) !=

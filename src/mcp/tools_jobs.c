@@ -30,7 +30,7 @@ static json_t *positive(double value)
 /* A page of the server, if there is one. */
 static void put_url(struct tool_call *call, const char *path)
 {
-	const char *url = call->mcp->options.url;
+	const char *url = call->mcp->url;
 
 	toolanswer_put(call->answer, "url",
 		       url != NULL ? json_sprintf("%s/%s", url, path) : json_null());

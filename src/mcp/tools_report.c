@@ -54,7 +54,7 @@ static json_t *coverage_of(struct json_writer *w, const json_t *root)
 int tool_open_report(struct tool_call *call, const char *argument, const json_t **ret_root)
 {
 	struct openreport *report = &call->mcp->report;
-	const char *url = call->mcp->options.url;
+	const char *url = call->mcp->url;
 	int r = openreport_find(report, call->mcp->options.archive, tool_text(call, argument),
 				call->err);
 

@@ -10,10 +10,14 @@
 #include "serve/feed.h"
 #include "serve/http/server.h"
 
+#define ROUTES_POST_PATH "/mcp"
+
 /* The context of all handlers; on the server's thread only. */
 struct routes {
 	struct archive archive;
 	struct feed *feed;
+	server_answer_fn post; /* of a POST to ROUTES_POST_PATH: what agents ask */
+	void *post_arg;
 };
 
 struct call {

@@ -17,6 +17,10 @@ enum request_header {
 	HEADER_AUTHORIZATION,
 	HEADER_IF_NONE_MATCH,
 	HEADER_LAST_EVENT_ID,
+	HEADER_CONTENT_TYPE,
+	HEADER_MCP_VERSION,
+	HEADER_MCP_METHOD,
+	HEADER_MCP_NAME,
 	HEADER_CNT
 };
 extern const char *const request_header_names[HEADER_CNT];
@@ -31,6 +35,8 @@ struct request {
 	const char *headers[HEADER_CNT]; /* NULL: absent */
 	struct request_value query[REQUEST_QUERY_MAX];
 	size_t query_cnt;
+	const char *body; /* of a POST; NULL: none */
+	size_t body_len;
 };
 
 /* The first value of that name in the query; NULL: none. */
@@ -64,6 +70,9 @@ bool request_token(const char *authorization, char ret[static REQUEST_TOKEN_MAX]
 
 /* Whether an If-None-Match header names this tag, which has its quotes. NULL: no. */
 bool request_has_tag(const char *if_none_match, const char *tag);
+
+/* Whether a Content-Type header says JSON, with or without parameters. NULL: no. */
+bool request_is_json(const char *content_type);
 
 /*
  * Whether path fits a pattern such as "/api/v1/jobs/{job}": each {name} takes one part that is not

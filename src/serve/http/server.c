@@ -13,7 +13,7 @@
 
 #define IDLE_SECONDS 60u
 #define STACK_BYTES ((size_t)1 << 20)
-#define BODY_BYTES_MAX 65536u /* of a request; there is nothing to send yet */
+#define BODY_BYTES_MAX 65536u /* of a request */
 
 /* --- connections --- */
 
@@ -124,10 +124,36 @@ static unsigned check_role(const struct server *server, struct connection *place
 	return role == ROLE_NONE ? MHD_HTTP_UNAUTHORIZED : 0;
 }
 
+static bool takes_post(const struct server *server, const char *path)
+{
+	const char *post = server->options.post_path;
+
+	return post != NULL && strcmp(path, post) == 0;
+}
+
+/* A page of another site cannot send this type unasked. */
+static unsigned check_method(const struct server *server, const struct request *request,
+			     const char *method, const char **ret_why)
+{
+	bool post = takes_post(server, request->path);
+
+	if (post && strcmp(method, "POST") == 0) {
+		*ret_why = "expected Content-Type: application/json";
+		return request_is_json(request->headers[HEADER_CONTENT_TYPE])
+			       ? 0
+			       : MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
+	}
+	if (!post && (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0))
+		return 0;
+	*ret_why = post ? "use POST" : "there is nothing to write here: use GET or HEAD";
+	return MHD_HTTP_METHOD_NOT_ALLOWED;
+}
+
 static unsigned check(const struct server *server, struct connection *place,
 		      const struct request *request, const char *method, const char **ret_why)
 {
 	const struct request_names names = { server->own_name, server->options.name };
+	unsigned status;
 
 	if (place == NULL) {
 		*ret_why = "too many connections: try again";
@@ -142,11 +168,8 @@ static unsigned check(const struct server *server, struct connection *place,
 		*ret_why = "pages of another site may not ask: see the Origin header";
 		return MHD_HTTP_FORBIDDEN;
 	}
-	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-		*ret_why = "there is nothing to write here: use GET or HEAD";
-		return MHD_HTTP_METHOD_NOT_ALLOWED;
-	}
-	return check_role(server, place, request, ret_why);
+	status = check_method(server, request, method, ret_why);
+	return status != 0 ? status : check_role(server, place, request, ret_why);
 }
 
 /* --- requests --- */
@@ -198,35 +221,60 @@ static enum MHD_Result reply(struct server *server, struct MHD_Connection *conne
 	return server_send(server, connection, request, &answer);
 }
 
+/* What came of a request's body; of a path that takes none, only how much. */
+struct upload {
+	struct str body;
+	size_t seen;
+};
+
+static enum MHD_Result take_body(struct upload *upload, bool kept, const char *data, size_t len)
+{
+	upload->seen += len;
+	if (upload->seen > BODY_BYTES_MAX)
+		return MHD_NO;
+	if (kept)
+		str_append_len(&upload->body, data, len);
+	return str_error(&upload->body) == 0 ? MHD_YES : MHD_NO;
+}
+
 static enum MHD_Result take_request(void *arg, struct MHD_Connection *connection, const char *url,
 				    const char *method, const char *version _unused_,
-				    const char *upload _unused_, size_t *upload_size,
-				    void **context)
+				    const char *data, size_t *data_size, void **context)
 {
 	struct request request = { .path = url };
+	struct upload *upload = *context;
 	struct server *server = arg;
+	size_t len = *data_size;
 
-	if (*context == NULL) { /* the headers are complete, a body may follow */
-		*context = calloc(1, sizeof(size_t));
+	if (upload == NULL) { /* the headers are complete, a body may follow */
+		*context = calloc(1, sizeof(*upload));
 		return *context != NULL ? MHD_YES : MHD_NO;
 	}
-	if (*upload_size > 0) {
-		*(size_t *)*context += *upload_size;
-		*upload_size = 0;
-		return *(size_t *)*context <= BODY_BYTES_MAX ? MHD_YES : MHD_NO;
+	if (len > 0) {
+		*data_size = 0;
+		return take_body(upload, takes_post(server, url), data, len);
 	}
 	for (size_t i = 0; i < HEADER_CNT; i++)
 		request.headers[i] = server->mhd.lookup_connection_value(
 			connection, MHD_HEADER_KIND, request_header_names[i]);
 	(void)server->mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, take_argument,
 						&request);
+	if (takes_post(server, url)) {
+		request.body = str_borrow(&upload->body);
+		request.body_len = upload->body.len;
+		request.headers[HEADER_IF_NONE_MATCH] = NULL;
+	}
 	return reply(server, connection, &request, method);
 }
 
 static void end_request(void *arg, struct MHD_Connection *connection, void **context,
 			enum MHD_RequestTerminationCode code)
 {
-	free(*context);
+	struct upload *upload = *context;
+
+	if (upload != NULL)
+		str_done(&upload->body);
+	free(upload);
 	*context = NULL;
 	note_completed(arg, connection, context, code);
 }

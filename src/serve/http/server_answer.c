@@ -35,10 +35,11 @@ void server_add_headers(const struct server *server, struct MHD_Response *respon
 }
 
 static void add_status_headers(const struct server *server, struct MHD_Response *response,
-			       unsigned status)
+			       const struct request *request, unsigned status)
 {
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		(void)server->mhd.add_response_header(response, "Allow", "GET, HEAD");
+		(void)server->mhd.add_response_header(response, "Allow",
+						      request->body != NULL ? "POST" : "GET, HEAD");
 	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
 		(void)server->mhd.add_response_header(response, "Retry-After", "5");
 	if (status != MHD_HTTP_UNAUTHORIZED)
@@ -78,7 +79,7 @@ enum MHD_Result server_send(struct server *server, struct MHD_Connection *connec
 		return MHD_NO;
 	}
 	server_add_headers(server, response, answer);
-	add_status_headers(server, response, status);
+	add_status_headers(server, response, request, status);
 	if (status == MHD_HTTP_OK || status == MHD_HTTP_NOT_MODIFIED)
 		(void)server->mhd.add_response_header(response, "ETag", tag);
 	ret = server->mhd.queue_response(connection, status, response);
