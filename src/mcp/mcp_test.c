@@ -264,6 +264,43 @@ static void tools_are_listed_in_one_order_without_the_one_that_writes(void **sta
 			 RPC_PARAMS);
 }
 
+static int take_profile(void *arg, const char *job, struct str *ret, struct err *err)
+{
+	if (strcmp(job, "busy") == 0)
+		return err_set(err, EBUSY, "busy: try again");
+	str_printf(arg, "%s", job);
+	str_append(ret, "begun");
+	return 0;
+}
+
+static void the_tool_that_writes_is_there_when_it_is_allowed(void **state)
+{
+	struct str asked = { 0 };
+	const struct mcp_options options = { .archive = &archive,
+					     .profile = take_profile,
+					     .arg = &asked };
+	struct mcp *other = mcp;
+	json_t *result, *last;
+
+	(void)state;
+	mcp = mcp_new(&options);
+	result = result_of("tools/list", "", false);
+	last = json_array_get(json_object_get(result, "tools"), 9);
+	assert_string_equal(json_string_value(json_object_get(last, "name")), "request_profile");
+	assert_true(json_is_false(
+		json_object_get(json_object_get(last, "annotations"), "readOnlyHint")));
+	json_decref(result);
+	result = result_of("tools/call",
+			   "\"name\":\"request_profile\",\"arguments\":{\"job\":\"busy\"}", false);
+	assert_true(json_is_true(json_object_get(result, "isError")));
+	json_decref(result);
+	json_decref(call("request_profile", "\"job\":\"train\""));
+	assert_string_equal(str_borrow(&asked), "train");
+	str_done(&asked);
+	(void)mcp_free(mcp);
+	mcp = other;
+}
+
 static void wrong_arguments_are_answered_with_what_to_do(void **state)
 {
 	static const struct {
@@ -419,6 +456,7 @@ int main(void)
 		cmocka_unit_test(an_unknown_version_is_refused_with_those_that_are_known),
 		cmocka_unit_test(headers_must_say_what_the_body_says),
 		cmocka_unit_test(tools_are_listed_in_one_order_without_the_one_that_writes),
+		cmocka_unit_test(the_tool_that_writes_is_there_when_it_is_allowed),
 		cmocka_unit_test(wrong_arguments_are_answered_with_what_to_do),
 		cmocka_unit_test(a_report_is_found_by_id_path_and_as_the_newest),
 		cmocka_unit_test(pages_of_a_list_are_the_list),

@@ -3,6 +3,8 @@
 #include "mcp/mcp.h"
 
 #include "base/file.h"
+#include "base/text/clean.h"
+#include "cmd/jobchoice.h"
 #include "cmd/storechoice.h"
 #include "mcp/rpc.h"
 
@@ -12,8 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#define REFUSAL_TIMEOUT_MS 3000 /* a job that will make a profile says so at its end only */
+
 struct mcp_cmd_options {
 	const char *store, *url;
+	bool allow_profile;
 };
 
 #define FIELD(field) OPTION_FIELD(struct mcp_cmd_options, field)
@@ -25,7 +30,48 @@ static const struct option_row rows[] = {
 	  FIELD(url),
 	  .help = "of a running `perftracker serve`, for links in answers",
 	  .preset = "links name resources of this server" },
+	{ .name = "allow-profile",
+	  FIELD(allow_profile),
+	  .help = "let the agent ask running jobs of this user for a profile",
+	  .more = "Adds the tool request_profile, the only one that does more than read. A profile "
+		  "costs the job a little time, and each is told on standard error." },
 };
+
+static void log_request(const char *job)
+{
+	struct str line = { 0 };
+
+	str_append(&line, "perftracker mcp: asks for a profile of ");
+	clean_append_short(&line, job != NULL ? job : "the newest job", 80);
+	str_append(&line, "\n");
+	(void)fputs(str_borrow(&line), stderr);
+	str_done(&line);
+}
+
+/* The hub's own rules decide; it answers at once only to refuse. */
+static int ask_profile(void *arg _unused_, const char *job, struct str *ret, struct err *err)
+{
+	const struct job_choice choice = { .job = job };
+	struct message answer;
+	char socket[128];
+	int fd, r = job_choice_socket(&choice, socket, sizeof(socket), err);
+
+	if (r < 0)
+		return r;
+	log_request(job);
+	fd = ask_open(socket, MSG_REQUEST, 0, err);
+	if (fd < 0)
+		return fd;
+	r = ask_next(fd, REFUSAL_TIMEOUT_MS, &answer, err);
+	(void)close(fd);
+	if (r == -ETIMEDOUT)
+		str_append(ret, "begun: its report is listed with the job in about a minute");
+	else if (r == 0 && answer.status != 0)
+		return err_set(err, ECANCELED, "the job refuses: %s", answer.text);
+	else if (r == 0)
+		str_printf(ret, "done: %s", answer.text);
+	return r == -ETIMEDOUT ? 0 : r;
+}
 
 /* A line of input, without what is beyond the limit. */
 struct line {
@@ -121,6 +167,7 @@ static int mcp_main(const struct command *command, int argc, char **argv)
 	if (status != OPTIONS_PARSED)
 		return status;
 	how.url = options.url;
+	how.profile = options.allow_profile ? ask_profile : NULL;
 	store_place(options.store, archive.place, sizeof(archive.place));
 	archive.catalog = catalog_new((const char *const *)argv + first, (size_t)(argc - first));
 	r = check_folders(&archive, argv + first, argc - first, &err);
@@ -141,8 +188,8 @@ const struct command cmd_mcp = {
 	.about =
 		"Speaks the Model Context Protocol on standard input and output, for an AI agent that "
 		"starts it: jobs of the store, and reports in folders. It reads the store and files "
-		"only. Names of the job's functions are fenced as data. Nothing is sent anywhere but "
-		"to the agent.\n",
+		"only, unless --allow-profile is given. Names of the job's functions are fenced as "
+		"data. Nothing is sent anywhere but to the agent.\n",
 	OPTION_ROWS(rows),
 	.examples = "perftracker mcp\n"
 		    "perftracker mcp perftracker-out/\n"
