@@ -14,7 +14,7 @@ _perftracker_options() {
 	report) echo '--store --format --output --fingerprints --help' ;;
 	serve) echo '--listen --store --token-file --host --format --help' ;;
 	prompt) echo '--budget --output --store --help' ;;
-	mcp) echo '--store --url --help' ;;
+	mcp) echo '--store --url --allow-profile --help' ;;
 	stacks) echo '--job --all --children --format --output --each --twice --native --python --verbose --help' ;;
 	stalls) echo '--pid --job --seconds --proc-only --format --output --record --exit-code --verbose --help' ;;
 	roofline) echo '--iterations --block --keep --memory --stop --format --output --report-to --help' ;;
