@@ -4,6 +4,7 @@
 
 #include "base/test_alloc.h"
 #include "mcp/rpc.h"
+#include "mcp/toolanswer.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -244,6 +245,27 @@ static void headers_must_say_what_the_body_says(void **state)
 
 /* --- tools --- */
 
+static void a_set_of_ranks_is_cut_between_ranks(void **state)
+{
+	struct str ranks = { 0 };
+	json_t *cut;
+	const char *text;
+
+	(void)state;
+	for (int i = 0; i < 500; i++)
+		str_printf(&ranks, "%s%d", i > 0 ? "," : "", 1000 + 2 * i);
+	cut = toolanswer_text_of("victim_ranks", str_borrow(&ranks));
+	text = json_string_value(cut);
+	assert_true(strlen(text) <= TOOLANSWER_TEXT_BYTES + 3);
+	assert_string_equal(text + strlen(text) - 4, ",...");
+	assert_memory_equal(text, str_borrow(&ranks), strlen(text) - 3);
+	json_decref(cut);
+	cut = toolanswer_text_of("ranks_missing", "0-2,7");
+	assert_string_equal(json_string_value(cut), "0-2,7");
+	json_decref(cut);
+	str_done(&ranks);
+}
+
 static void tools_are_listed_in_one_order_without_the_one_that_writes(void **state)
 {
 	json_t *result = result_of("tools/list", "", true), *tool, *list;
@@ -455,6 +477,7 @@ int main(void)
 		cmocka_unit_test(each_version_is_spoken_as_it_is),
 		cmocka_unit_test(an_unknown_version_is_refused_with_those_that_are_known),
 		cmocka_unit_test(headers_must_say_what_the_body_says),
+		cmocka_unit_test(a_set_of_ranks_is_cut_between_ranks),
 		cmocka_unit_test(tools_are_listed_in_one_order_without_the_one_that_writes),
 		cmocka_unit_test(the_tool_that_writes_is_there_when_it_is_allowed),
 		cmocka_unit_test(wrong_arguments_are_answered_with_what_to_do),

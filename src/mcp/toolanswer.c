@@ -73,13 +73,33 @@ json_t *toolanswer_text(const char *text)
 	return text != NULL ? fence_short_text(text, TOOLANSWER_TEXT_BYTES) : json_null();
 }
 
+json_t *toolanswer_ranks(const char *text)
+{
+	size_t len = TOOLANSWER_TEXT_BYTES;
+
+	if (text == NULL || strlen(text) <= len || strspn(text, "0123456789-,") != strlen(text))
+		return toolanswer_text(text);
+	while (len > 0 && text[len - 1] != ',')
+		len--;
+	return json_sprintf("%.*s...", (int)len, text);
+}
+
+json_t *toolanswer_text_of(const char *key, const char *text)
+{
+	const char *at = strstr(key, "ranks");
+	bool ranks = at != NULL && (at[5] == '\0' || strcmp(at, "ranks_missing") == 0);
+
+	return ranks ? toolanswer_ranks(text) : toolanswer_text(text);
+}
+
 void toolanswer_copy(struct json_writer *w, json_t *to, const json_t *from, const char *const *keys)
 {
 	for (; *keys != NULL; keys++) {
 		json_t *value = json_object_get(from, *keys);
 
 		if (json_is_string(value))
-			jsonwriter_put(w, to, *keys, toolanswer_text(json_string_value(value)));
+			jsonwriter_put(w, to, *keys,
+				       toolanswer_text_of(*keys, json_string_value(value)));
 		else if (value != NULL && !json_is_object(value) && !json_is_array(value))
 			jsonwriter_put(w, to, *keys, json_incref(value));
 	}

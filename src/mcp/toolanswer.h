@@ -35,6 +35,12 @@ void toolanswer_next(struct toolanswer *answer, const char *tool, const char *ke
 /* A text of the job, cut; NULL: null. */
 json_t *toolanswer_text(const char *text);
 
+/* A set of ranks "0-2,7", cut behind a comma: "0-2,7,...". NULL: null. */
+json_t *toolanswer_ranks(const char *text);
+
+/* One of both: keys that end in "ranks" or "ranks_missing" have sets of ranks. */
+json_t *toolanswer_text_of(const char *key, const char *text);
+
 /*
  * Copies texts, numbers, truths and nulls of those keys into an object: the last key is NULL. A
  * nested object or list is left out.

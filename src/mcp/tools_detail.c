@@ -13,7 +13,6 @@
 #define FAR_FRAC 0.02 /* of the median, at least */
 #define TOP_MAX 10u
 #define HOSTS_MAX 8u
-#define FAR_TEXT_MAX 400u
 #define CALLERS_MAX 12u
 
 /* --- rank_table --- */
@@ -138,16 +137,8 @@ static json_t *far_set(struct json_writer *w, const measured_vec *all, double lo
 	}
 	rankset_format(&text, ranks.data, ranks.cnt);
 	*ret_cnt = ranks.cnt;
-	if (text.len > FAR_TEXT_MAX) { /* cut behind a comma */
-		size_t end = FAR_TEXT_MAX;
-
-		while (end > 0 && text.data[end] != ',')
-			end--;
-		text.data[end] = '\0';
-		jsonwriter_put(w, ret, "ranks_cut", json_true());
-	}
 	jsonwriter_put(w, ret, "count", json_integer((json_int_t)ranks.cnt));
-	jsonwriter_put(w, ret, "ranks", jsonwriter_text(str_borrow(&text)));
+	jsonwriter_put(w, ret, "ranks", toolanswer_ranks(str_borrow(&text)));
 	jsonwriter_put(w, ret, "hosts", hosts);
 	vec_done(&ranks);
 	str_done(&text);

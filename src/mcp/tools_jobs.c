@@ -129,7 +129,7 @@ static json_t *of_file(struct json_writer *w, const struct catalog_report *repor
 	put_text(w, object, "made", report->made);
 	put_text(w, object, "verdict", report->verdict);
 	put_text(w, object, "finding", report->title);
-	put_text(w, object, "ranks", report->ranks);
+	jsonwriter_put(w, object, "ranks", toolanswer_ranks(report->ranks));
 	jsonwriter_put(w, object, "findings", json_integer(report->finding_cnt));
 	jsonwriter_put(w, object, "gain_ms_per_iteration", positive(report->gain_ms));
 	jsonwriter_put(w, object, "iteration_ms", positive(report->iteration_ms));

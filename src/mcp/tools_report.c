@@ -108,17 +108,11 @@ static void say_finding(struct str *out, const json_t *finding)
 
 static json_t *short_finding(struct json_writer *w, const json_t *finding, size_t number_)
 {
-	static const char *const keys[] = { "id",
-					    "title",
-					    "scope",
-					    "ranks",
-					    "hosts",
-					    "victim_ranks",
-					    "gain_ms_per_iteration",
-					    "gain_pct",
-					    "gain_is",
-					    "confidence",
-					    NULL };
+	static const char *const keys[] = {
+		"id",	      "title",	 "scope",	 "ranks",
+		"rank_count", "hosts",	 "victim_ranks", "gain_ms_per_iteration",
+		"gain_pct",   "gain_is", "confidence",	 NULL
+	};
 	json_t *ret = json_object();
 
 	jsonwriter_put(w, ret, "finding", json_sprintf("F%zu", number_));
@@ -210,7 +204,10 @@ static json_t *shortened(struct json_writer *w, const json_t *value, int depth)
 	ret = json_object();
 	json_object_foreach((json_t *)(uintptr_t)value, key, one)
 	{
-		if (depth < 4)
+		if (json_is_string(one))
+			jsonwriter_put(w, ret, key,
+				       toolanswer_text_of(key, json_string_value(one)));
+		else if (depth < 4)
 			jsonwriter_put(w, ret, key, shortened(w, one, depth + 1));
 	}
 	return ret;

@@ -247,7 +247,7 @@ def truth_of(folder: pathlib.Path) -> dict[str, Any]:
 
 def ranks_of(text: str) -> set[int]:
     ranks: set[int] = set()
-    for part in filter(None, text.split(",")):
+    for part in text.removesuffix("...").strip(",").split(",") if text else ():
         first, _, last = part.partition("-")
         ranks.update(range(int(first), int(last or first) + 1))
     return ranks
