@@ -333,6 +333,7 @@ static void abstain(struct repair *repair, const char *reason)
 {
 	conclude(repair, REPAIR_UNDECIDED, "%s", reason);
 	repair->returned_ms = repair->chance_ms = (double)NAN;
+	repair->appeared.cnt = 0;
 	vec_foreach(one, &repair->findings) {
 		one->state = REPAIR_UNSEEN;
 		one->after = NULL;

@@ -27,22 +27,37 @@ static const json_t *part(const struct repair_side *side, const char *key)
 
 /* --- the same work --- */
 
-/* Milliseconds of an iteration in functions that compute. in NULL: in all, else in those of its names. */
-static double computed_ms(const json_t *functions, const json_t *in)
+/* Whether a row of "totals" or "functions" is work of a device. */
+static bool computes(const json_t *row)
+{
+	const char *kind = repair_member(row, "kind");
+
+	return strcmp(repair_member(row, "class"), "compute") == 0 &&
+	       (kind[0] == '\0' || strcmp(kind, "kernel") == 0);
+}
+
+static bool has_name(const json_t *rows, const char *name)
+{
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		if (computes(json_array_get(rows, i)) &&
+		    strcmp(repair_member(json_array_get(rows, i), "name"), name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Milliseconds of an iteration in rows that compute. in not NULL: of the names in it only. */
+static double computed_ms(const json_t *rows, const json_t *in)
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < json_array_size(functions); i++) {
-		const json_t *one = json_array_get(functions, i);
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		const json_t *one = json_array_get(rows, i);
 		double ms = repair_number(one, "ms_per_iteration");
-		bool found = in == NULL;
 
-		if (strcmp(repair_member(one, "class"), "compute") != 0 || !isfinite(ms))
-			continue;
-		for (size_t k = 0; k < json_array_size(in) && !found; k++)
-			found = strcmp(repair_member(json_array_get(in, k), "name"),
-				       repair_member(one, "name")) == 0;
-		sum += found ? ms : 0;
+		if (computes(one) && isfinite(ms) &&
+		    (in == NULL || has_name(in, repair_member(one, "name"))))
+			sum += ms;
 	}
 	return sum;
 }
@@ -66,43 +81,59 @@ static bool is_far(double before, double after)
 	       (after > before * REPAIR_WORK_FACTOR || before > after * REPAIR_WORK_FACTOR);
 }
 
+/*
+ * Both lists have the largest rows only, so what is common may be little of one of them: of a slow
+ * window fewer functions are listed.
+ */
+static bool runs_other_functions(const json_t *was, const json_t *is)
+{
+	double before = computed_ms(was, NULL), after = computed_ms(is, NULL);
+
+	return before > 0 && after > 0 && computed_ms(was, is) < REPAIR_COMMON_FRAC * before &&
+	       computed_ms(is, was) < REPAIR_COMMON_FRAC * after;
+}
+
+static bool moves_other_bytes(const struct repair *repair, char *reason)
+{
+	double before = moved_bytes(part(&repair->before, "collectives"));
+	double after = moved_bytes(part(&repair->after, "collectives"));
+
+	if (is_far(before, after))
+		(void)snprintf(
+			reason, REPAIR_REASON_BYTES,
+			"collectives move %.3g MB in an iteration, before %.3g MB: the job does "
+			"other work",
+			after / 1e6, before / 1e6);
+	return is_far(before, after);
+}
+
 static bool does_other_work(const struct repair *repair, char *reason)
 {
-	const json_t *was = part(&repair->before, "functions"),
-		     *is = part(&repair->after, "functions");
-	double before = computed_ms(was, NULL), after = computed_ms(is, NULL);
-	double bytes[2] = { moved_bytes(part(&repair->before, "collectives")),
-			    moved_bytes(part(&repair->after, "collectives")) };
 	const json_t *finding = repair->findings.data[repair->judged].before;
 	const char *class = repair_member(json_object_get(finding, "function"), "class");
 	/* Else a repair leaves what the devices compute as it is. */
-	bool computes = strcmp(class, "compute") == 0 || strcmp(class, "memory") == 0;
+	bool is_device = strcmp(class, "compute") == 0 || strcmp(class, "memory") == 0;
+	bool totals = computed_ms(part(&repair->before, "totals"), NULL) > 0 &&
+		      computed_ms(part(&repair->after, "totals"), NULL) > 0;
+	const json_t *was = part(&repair->before, totals ? "totals" : "functions");
+	const json_t *is = part(&repair->after, totals ? "totals" : "functions");
+	double before = computed_ms(was, is), after = computed_ms(is, was);
 
-	if (before > 0 && after > 0 &&
-	    (computed_ms(was, is) < REPAIR_COMMON_FRAC * before ||
-	     computed_ms(is, was) < REPAIR_COMMON_FRAC * after)) {
+	if (runs_other_functions(was, is)) {
 		(void)snprintf(
 			reason, REPAIR_REASON_BYTES,
 			"the devices run other functions: the reports are of other programs");
 		return true;
 	}
-	if (!computes && is_far(before, after)) {
+	if (!is_device && is_far(before, after)) {
 		(void)snprintf(
 			reason, REPAIR_REASON_BYTES,
-			"the devices compute for %.3g ms of an iteration, before %.3g ms: the "
-			"job does other work",
+			"the devices compute for %.3g ms of an iteration in the same functions, "
+			"before %.3g ms: the job does other work",
 			after, before);
 		return true;
 	}
-	if (is_far(bytes[0], bytes[1])) {
-		(void)snprintf(
-			reason, REPAIR_REASON_BYTES,
-			"collectives move %.3g MB in an iteration, before %.3g MB: the job does "
-			"other work",
-			bytes[1] / 1e6, bytes[0] / 1e6);
-		return true;
-	}
-	return false;
+	return moves_other_bytes(repair, reason);
 }
 
 bool repair_is_one_job(const struct repair *repair, char ret_reason[static REPAIR_REASON_BYTES])

@@ -45,9 +45,9 @@ static void print_gain(struct str *out, const json_t *finding)
 	double gain = repair_number(finding, "gain_ms_per_iteration");
 
 	if (isfinite(gain))
-		str_printf(out, "%8.3g ms", gain);
+		str_printf(out, "%9.4g ms", gain);
 	else
-		str_printf(out, "%11s", "-");
+		str_printf(out, "%12s", "-");
 }
 
 static void print_finding(struct str *out, const char *state, const json_t *before,
@@ -70,17 +70,17 @@ static void print_time(struct str *out, const struct repair *repair)
 	bool known = isfinite(repair->returned_ms);
 
 	if (isfinite(repair->promised_ms))
-		str_printf(out, "Promised %s%.3g ms per iteration; ",
+		str_printf(out, "Promised %s%.4g ms per iteration; ",
 			   repair->is_bound ? "at most " : "", repair->promised_ms);
 	if (known && repair->returned_ms >= 0)
-		str_printf(out, "%.3g ms came back", repair->returned_ms);
+		str_printf(out, "%.4g ms came back", repair->returned_ms);
 	else if (known)
-		str_printf(out, "%s iteration takes %.3g ms longer",
+		str_printf(out, "%s iteration takes %.4g ms longer",
 			   isfinite(repair->promised_ms) ? "an" : "An", -repair->returned_ms);
 	else
 		str_append(out, "what came back: not known");
 	if (known && isfinite(repair->chance_ms))
-		str_printf(out, " (+- %.3g ms by chance)", repair->chance_ms);
+		str_printf(out, " (+- %.4g ms by chance)", repair->chance_ms);
 	str_append(out, ".\n");
 }
 
@@ -94,7 +94,7 @@ int repair_text(const struct repair *repair, struct str *out)
 	print_side(out, "before", &repair->before);
 	print_side(out, "after", &repair->after);
 	if (repair->findings.cnt + repair->appeared.cnt > 0)
-		str_append(out, "\n  finding      before      after\n");
+		str_append(out, "\n  finding       before       after\n");
 	for (size_t i = 0; i < repair->findings.cnt; i++) {
 		const struct repair_finding *one = &repair->findings.data[i];
 

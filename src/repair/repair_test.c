@@ -200,6 +200,11 @@ static void a_source_that_was_absent_before_is_no_doubt(void **state)
 	before.absent = "{\"source\":\"nic\",\"why\":\"other words\"}";
 	before.collectives = "{\"bytes\":2e6,\"per_iteration\":2}"; /* other buckets, same bytes */
 	assert_int_equal(judge(&before, &after, NULL), REPAIR_FIXED);
+	/* Of a slow window fewer functions are listed. */
+	before.functions = "{\"name\":\"gemm\",\"class\":\"compute\",\"ms_per_iteration\":40}";
+	after.functions = "{\"name\":\"conv\",\"class\":\"compute\",\"ms_per_iteration\":90},"
+			  "{\"name\":\"gemm\",\"class\":\"compute\",\"ms_per_iteration\":41}";
+	assert_int_equal(judge(&before, &after, NULL), REPAIR_FIXED);
 }
 
 static void a_hang_is_fixed_when_the_job_iterates(void **state)

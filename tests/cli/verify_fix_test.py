@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "tests" / "serve"))
 from served import GOLDEN, PROGRAM, Store  # noqa: E402
 
 ENV = {**os.environ, "PERFTRACKER_STORE": "none"}
+TRACES = pathlib.Path(os.environ.get("PERFTRACKER_TRACES", "/nonexistent"))
 LIMIT_S = 120
 STATUS = {"fixed": 0, "partly": 3, "no-gain": 3, "not-fixed": 3, "undecided": 4}
 
@@ -141,6 +142,26 @@ class Verify(unittest.TestCase):
         done = self.call(self.report("python-slow", 1, 1), self.report("python-slow", 2, 0))
         self.assertTrue(done.stdout.startswith("FIXED: "), done.stdout)
         self.assertIn(" came back (+- ", done.stdout)
+
+    @unittest.skipUnless(TRACES.is_dir(), "PERFTRACKER_TRACES names no folder of real traces")
+    def test_real_jobs(self) -> None:
+        ranks = TRACES / "multi_rank"
+        for before, after, verdict in (
+            ("dlrm4_sleep_1s", "dlrm4_sleep_20ms", "partly"),  # the same job, a smaller sleep
+            ("dlrm4_sleep_20ms", "dlrm4_sleep_1s", "not-fixed"),
+            ("dlrm4_sleep_1s", "dlrm4_sleep_1s", "not-fixed"),
+            ("megatron_tp2", "resnet18_ddp2", "undecided"),  # two programs of two ranks each
+            ("resnet18_ddp2", "megatron_tp2", "undecided"),
+        ):
+            paths = [self.folder / f"{name}.json" for name in (before, after)]
+            for path, name in zip(paths, (before, after), strict=True):
+                if not path.exists():
+                    words = ["analyze", ranks / name, "-f", "json", "-o", path]
+                    subprocess.run(
+                        [PROGRAM, *words], check=True, capture_output=True, env=ENV, timeout=LIMIT_S
+                    )
+            with self.subTest(f"{before} {after}"):
+                self.assertEqual(self.verdict(*paths)["verdict"], verdict)
 
 
 if __name__ == "__main__":
