@@ -191,9 +191,17 @@ static void put_next(struct tool_call *call)
 	const json_t *jobs = json_object_get(call->answer->data, "jobs");
 	const json_t *reports = json_object_get(call->answer->data, "reports");
 	const json_t *first = json_array_get(jobs, 0);
+	bool reported = false;
 
+	for (size_t i = 0; i < json_array_size(jobs) && !reported; i++) {
+		const json_t *job = json_array_get(jobs, i);
+
+		reported = json_is_string(json_object_get(job, "verdict"));
+		first = reported ? job : first;
+	}
 	if (first != NULL)
-		toolanswer_next(call->answer, "get_report", "report",
+		toolanswer_next(call->answer, reported ? "get_report" : "get_job",
+				reported ? "report" : "job",
 				json_string_value(json_object_get(first, "job")), NULL, NULL);
 	else if ((first = json_array_get(reports, 0)) != NULL)
 		toolanswer_next(call->answer, "get_report", "report",
