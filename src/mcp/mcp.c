@@ -115,18 +115,19 @@ static const struct method {
 	const char *name;
 	json_t *(*make)(struct mcp_request *request);
 	bool cached;	      /* the result says for how long it holds */
+	bool legacy;	      /* not of 2026-07-28 */
 	const char *name_key; /* in params: what the header Mcp-Name has */
 } methods[] = {
-	{ "server/discover", discover, true, NULL },
-	{ "initialize", initialize, false, NULL },
-	{ "ping", ping, false, NULL },
-	{ "tools/list", tools_list, true, NULL },
-	{ "tools/call", tools_call, false, "name" },
-	{ "resources/list", resources_list, true, NULL },
-	{ "resources/templates/list", resources_templates, true, NULL },
-	{ "resources/read", resources_read, true, "uri" },
-	{ "prompts/list", prompts_list, true, NULL },
-	{ "prompts/get", prompts_get, false, "name" },
+	{ "server/discover", discover, true, false, NULL },
+	{ "initialize", initialize, false, true, NULL },
+	{ "ping", ping, false, true, NULL },
+	{ "tools/list", tools_list, true, false, NULL },
+	{ "tools/call", tools_call, false, false, "name" },
+	{ "resources/list", resources_list, true, false, NULL },
+	{ "resources/templates/list", resources_templates, true, false, NULL },
+	{ "resources/read", resources_read, true, false, "uri" },
+	{ "prompts/list", prompts_list, true, false, NULL },
+	{ "prompts/get", prompts_get, false, false, "name" },
 };
 
 static const struct method *find_method(const char *name)
@@ -162,22 +163,22 @@ static const json_t *meta_of(const json_t *params, const char *key)
 	return json_object_get(json_object_get(params, "_meta"), key);
 }
 
-static int check_meta(struct mcp_request *request)
+/* The version that a modern request says; NULL: a legacy one. */
+static const char *version_of(const struct mcp_request *request)
 {
 	const json_t *version = meta_of(request->params, META "protocolVersion");
-	const char *text = json_string_value(version);
 
-	request->modern = version != NULL;
+	return json_is_string(version) || version == NULL ? json_string_value(version) : "";
+}
+
+static int check_meta(struct mcp_request *request, const char *version)
+{
 	if (version == NULL)
 		return 0;
-	if (text == NULL) {
-		(void)mcp_refuse(request, RPC_PARAMS, "_meta: protocolVersion: expected a text");
-		return -EINVAL;
-	}
-	if (strcmp(text, MCP_VERSION) != 0) {
+	if (strcmp(version, MCP_VERSION) != 0) {
 		request->data = json_object();
 		jsonwriter_put(&request->w, request->data, "supported", all_versions(&request->w));
-		jsonwriter_put(&request->w, request->data, "requested", toolanswer_text(text));
+		jsonwriter_put(&request->w, request->data, "requested", toolanswer_text(version));
 		(void)mcp_refuse(request, RPC_VERSION, "Unsupported protocol version");
 		return -EINVAL;
 	}
@@ -189,9 +190,16 @@ static int check_meta(struct mcp_request *request)
 	return 0;
 }
 
+/* A header has blanks around its value that do not belong to it. */
 static bool same(const char *header, const char *value)
 {
-	return header != NULL && value != NULL && strcmp(header, value) == 0;
+	size_t len = value != NULL ? strlen(value) : 0;
+
+	if (header == NULL || value == NULL)
+		return false;
+	header += strspn(header, " \t");
+	return strncmp(header, value, len) == 0 &&
+	       header[len + strspn(header + len, " \t")] == '\0';
 }
 
 /* A modern request by HTTP says in its headers what its body says. */
@@ -203,7 +211,7 @@ static int check_headers(struct mcp_request *request, const char *name, const st
 	if (headers == NULL)
 		return 0;
 	if (request->modern) {
-		if (!same(headers->version, MCP_VERSION))
+		if (!same(headers->version, version_of(request)))
 			wrong = "MCP-Protocol-Version";
 		else if (!same(headers->method, name))
 			wrong = "Mcp-Method";
@@ -239,11 +247,13 @@ static json_t *make_result(struct mcp_request *request, const char *name,
 			   const struct mcp_headers *headers)
 {
 	const struct method *method = find_method(name);
+	const char *version = version_of(request);
 	json_t *result;
 
-	if (check_meta(request) < 0 || check_headers(request, name, method, headers) < 0)
+	request->modern = version != NULL;
+	if (check_headers(request, name, method, headers) < 0 || check_meta(request, version) < 0)
 		return NULL;
-	if (method == NULL)
+	if (method == NULL || (method->legacy && request->modern))
 		return mcp_refuse(request, RPC_NO_METHOD, "no method %.80s", name);
 	result = method->make(request);
 	if (result != NULL && request->modern)

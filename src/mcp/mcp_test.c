@@ -216,6 +216,7 @@ static void headers_must_say_what_the_body_says(void **state)
 		unsigned status;
 	} rows[] = {
 		{ { "2026-07-28", "tools/call", "list_jobs" }, 200 },
+		{ { " 2026-07-28 ", "tools/call ", "\tlist_jobs  " }, 200 },
 		{ { "2026-07-28", "tools/call", "get_report" }, 400 },
 		{ { "2026-07-28", "tools/call", NULL }, 400 },
 		{ { "2026-07-28", "tools/list", "list_jobs" }, 400 },
@@ -237,6 +238,10 @@ static void headers_must_say_what_the_body_says(void **state)
 	}
 	json_decref(ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":{" MODERN "}}",
 			&(struct mcp_headers){ "2026-07-28", "x", NULL }, &status));
+	assert_int_equal(status, 404);
+	json_decref(ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{" MODERN
+			"}}",
+			&(struct mcp_headers){ "2026-07-28", "ping", NULL }, &status));
 	assert_int_equal(status, 404);
 	assert_null(ask("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}",
 			&(struct mcp_headers){ NULL, NULL, NULL }, &status));
