@@ -175,9 +175,11 @@ static int compare_ranks(struct tool_call *call, measured_vec *all)
 	width = fmax(FAR_MADS * stats_mad(values, all->cnt, median), FAR_FRAC * fabs(median));
 	free(values);
 	toolanswer_put(call->answer, "far_above",
-		       far_set(w, all, nextafter(median + width, INFINITY), INFINITY, &above));
+		       far_set(w, all, nextafter(median + width, (double)INFINITY),
+			       (double)INFINITY, &above));
 	toolanswer_put(call->answer, "far_below",
-		       far_set(w, all, -INFINITY, nextafter(median - width, -INFINITY), &below));
+		       far_set(w, all, -(double)INFINITY,
+			       nextafter(median - width, -(double)INFINITY), &below));
 	qsort(all->data, all->cnt, sizeof(*all->data), order_values);
 	toolanswer_put(call->answer, "largest", json_array());
 	for (size_t i = 0; i < MIN(all->cnt, (size_t)TOP_MAX); i++)
