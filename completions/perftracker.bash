@@ -14,10 +14,12 @@ _perftracker_options() {
 	report) echo '--store --format --output --fingerprints --help' ;;
 	serve) echo '--listen --store --token-file --host --format --help' ;;
 	prompt) echo '--budget --output --store --help' ;;
+	mcp) echo '--store --url --allow-profile --help' ;;
 	stacks) echo '--job --all --children --format --output --each --twice --native --python --verbose --help' ;;
 	stalls) echo '--pid --job --seconds --proc-only --format --output --record --exit-code --verbose --help' ;;
 	roofline) echo '--iterations --block --keep --memory --stop --format --output --report-to --help' ;;
 	analyze) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --color --verbose --jobs --help' ;;
+	verify-fix) echo '--finding --format --output --store --help' ;;
 	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code --color --verbose --jobs --help' ;;
 	flame) echo '--weight --ranks --format --output --help' ;;
 	replay) echo '--rank --output --help' ;;
@@ -109,6 +111,8 @@ _perftracker_value() {
 	'prompt --budget' | 'prompt -b') ;;
 	'prompt --output' | 'prompt -o') _perftracker_paths -f ;;
 	'prompt --store') ;;
+	'mcp --store') ;;
+	'mcp --url') ;;
 	'stacks --job') ;;
 	'stacks --format' | 'stacks -f') _perftracker_words 'text json folded speedscope html' ;;
 	'stacks --output' | 'stacks -o') _perftracker_paths -f ;;
@@ -137,6 +141,10 @@ _perftracker_value() {
 	'analyze --past') _perftracker_paths -f ;;
 	'analyze --color') _perftracker_words 'auto always never' ;;
 	'analyze --jobs' | 'analyze -j') ;;
+	'verify-fix --finding') ;;
+	'verify-fix --format' | 'verify-fix -f') _perftracker_words 'text json' ;;
+	'verify-fix --output' | 'verify-fix -o') _perftracker_paths -f ;;
+	'verify-fix --store') ;;
 	'diff --format' | 'diff -f') _perftracker_words 'text json html' ;;
 	'diff --output' | 'diff -o') _perftracker_paths -f ;;
 	'diff --min-change') ;;
@@ -209,7 +217,7 @@ _perftracker() {
 	local command=${COMP_WORDS[1]}
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_perftracker_words 'run profile status accept timeline jobs history report serve prompt stacks stalls roofline analyze diff flame replay dump simulate summarize localize doctor hostd hub gpu-sampler --help --version'
+		_perftracker_words 'run profile status accept timeline jobs history report serve prompt mcp stacks stalls roofline analyze verify-fix diff flame replay dump simulate summarize localize doctor hostd hub gpu-sampler --help --version'
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do

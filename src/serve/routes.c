@@ -88,7 +88,7 @@ const size_t routes_cnt = ARRAY_SIZE(routes_table);
 
 static bool is_api(const struct request *request)
 {
-	return strncmp(request->path, "/api/", 5) == 0;
+	return strncmp(request->path, "/api/", 5) == 0 || request->of_agent;
 }
 
 static void fail_json(unsigned status, const char *why, const char *help, struct answer *ret)
@@ -136,8 +136,13 @@ static unsigned status_of(int error)
 void routes_answer(void *arg, const struct request *request, struct answer *ret)
 {
 	struct err err = { "" };
+	const struct routes *routes = arg;
 	struct call call = { .routes = arg, .request = request, .err = &err };
 
+	if (request->of_agent && routes->post != NULL) {
+		routes->post(routes->post_arg, request, ret);
+		return;
+	}
 	for (size_t i = 0; i < routes_cnt; i++) {
 		const struct route *route = &routes_table[i];
 		int error;

@@ -10,6 +10,8 @@
 #include "serve/feed.h"
 #include "serve/http/server.h"
 
+#define ROUTES_POST_PATH "/mcp"
+
 /* A profile that a person asks for, now. Texts are borrowed. */
 struct routes_wish {
 	const char *job, *folder; /* its key, and where its files are */
@@ -33,6 +35,8 @@ struct routes {
 	struct archive archive;
 	struct feed *feed;
 	const struct routes_live *live; /* NULL: only what is written is shown */
+	server_answer_fn post;		/* of a POST to ROUTES_POST_PATH: what agents ask */
+	void *post_arg;
 };
 
 struct call {

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perftracker prompt: a report as a question to a language model. */
-#include "base/file.h"
-#include "cmd/storechoice.h"
+#include "cmd/serve/reportinput.h"
 #include "report/prompt/reportprompt.h"
-#include "serve/archive.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-#define REPORT_BYTES_MAX ((size_t)256 << 20)
 
 struct prompt_options {
 	const char *store, *output;
@@ -38,53 +31,6 @@ static const struct option_row rows[] = {
 	STORE_CHOICE_ROW(struct prompt_options, store),
 };
 
-/* A file, else a report of the store: JOB/NUMBER or JOB/end. */
-static int read_store(const struct prompt_options *options, const char *word, struct str *ret,
-		      struct err *err)
-{
-	const char *slash = strrchr(word, '/');
-	struct archive archive = { .store = NULL };
-	char job[256], key[STORE_KEY_BYTES], id[ARCHIVE_ID_BYTES + 32];
-	int r;
-
-	if (slash == NULL || (size_t)(slash - word) >= sizeof(job))
-		return err_set(
-			err, ENOENT,
-			"%s: no such file; a report of the store is JOB/NUMBER or JOB/end, as "
-			"`perftracker history JOB` lists it",
-			word);
-	(void)snprintf(job, sizeof(job), "%.*s", (int)(slash - word), word);
-	r = storechoice_open(options->store, &archive.store, err);
-	if (r == 0)
-		r = store_find_job(archive.store, job, key, err);
-	if (r == 0) {
-		archive.catalog = catalog_new(NULL, 0);
-		(void)snprintf(id, sizeof(id), "%s-%.30s", key, slash + 1);
-		r = archive.catalog != NULL ? archive_get_report(&archive, id, "json", ret, err)
-					    : err_set(err, ENOMEM, "out of memory");
-	}
-	archive_done(&archive);
-	return r;
-}
-
-static int read_report(const struct prompt_options *options, const char *word, struct str *ret,
-		       struct err *err)
-{
-	int fd = open(word, O_RDONLY | O_CLOEXEC | O_NOCTTY), r;
-	_cleanup_free_ char *text = NULL;
-	size_t len = 0;
-
-	if (fd < 0 && errno == ENOENT)
-		return read_store(options, word, ret, err);
-	if (fd < 0)
-		return err_set(err, errno, "%s: %s", word, strerror(errno));
-	r = file_read_whole(word, fd, REPORT_BYTES_MAX, &text, &len, err);
-	(void)close(fd);
-	if (r == 0)
-		str_append_len(ret, text, len);
-	return r == 0 ? str_error(ret) : r;
-}
-
 static int prompt_main(const struct command *command, int argc, char **argv)
 {
 	struct prompt_options options = { .budget = 4000 };
@@ -97,7 +43,7 @@ static int prompt_main(const struct command *command, int argc, char **argv)
 	if (argc - first != 1)
 		return cmd_usage_error("prompt", "expected one report: a file report.json, or "
 						 "JOB/NUMBER of the store");
-	ret = read_report(&options, argv[first], &report, &err);
+	ret = reportinput_read(options.store, argv[first], &report, &err);
 	if (ret == 0)
 		ret = reportprompt_write(argv[first], str_borrow(&report), report.len,
 					 (size_t)options.budget, &text, &err);

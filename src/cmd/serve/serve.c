@@ -2,6 +2,7 @@
 /* perftracker serve: pages and an API of the store and of folders with reports. */
 #include "base/clock.h"
 #include "cmd/storechoice.h"
+#include "mcp/mcp.h"
 #include "serve/http/server.h"
 #include "serve/routes.h"
 
@@ -120,12 +121,27 @@ static int block_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
+/* A message of an agent: its answer is JSON, or nothing. */
+static void answer_agent(void *arg, const struct request *request, struct answer *ret)
+{
+	const struct mcp_headers headers = { request->headers[HEADER_MCP_VERSION],
+					     request->headers[HEADER_MCP_METHOD],
+					     request->headers[HEADER_MCP_NAME],
+					     request->headers[HEADER_HOST] };
+
+	ret->type = "application/json";
+	if (mcp_answer(arg, request->body, request->body_len, &headers, &ret->body, &ret->status) <
+	    0)
+		ret->body.error = -ENOMEM;
+}
+
 static int open_server(const struct serve_options *options, struct routes *routes,
 		       const struct tokens *tokens, struct server **ret, struct err *err)
 {
 	struct server_options how = { .address = options->listen,
 				      .tokens = tokens,
 				      .name = options->host,
+				      .post_path = ROUTES_POST_PATH,
 				      .answer = routes_answer,
 				      .refuse = routes_refuse,
 				      .arg = routes };
@@ -159,7 +175,9 @@ static int check_inputs(const struct archive *archive, char **folders, int cnt, 
 
 static int serve(const struct serve_options *options, char **folders, int cnt, struct err *err)
 {
-	struct routes routes = { .archive = { .store = NULL } };
+	struct routes routes = { .archive = { .store = NULL }, .post = answer_agent };
+	const struct mcp_options how = { .archive = &routes.archive };
+	struct mcp *mcp = mcp_new(&how);
 	struct tokens *tokens = NULL;
 	struct server *server = NULL;
 	int signals = block_signals();
@@ -168,7 +186,8 @@ static int serve(const struct serve_options *options, char **folders, int cnt, s
 	store_place(options->store, routes.archive.place, sizeof(routes.archive.place));
 	routes.archive.catalog = catalog_new((const char *const *)folders, (size_t)cnt);
 	routes.feed = feed_new(routes.archive.place, clock_wall_ns());
-	if (ret == 0 && (routes.archive.catalog == NULL || routes.feed == NULL))
+	routes.post_arg = mcp;
+	if (ret == 0 && (routes.archive.catalog == NULL || routes.feed == NULL || mcp == NULL))
 		ret = err_set(err, ENOMEM, "out of memory");
 	if (ret == 0)
 		ret = check_inputs(&routes.archive, folders, cnt, err);
@@ -183,6 +202,7 @@ static int serve(const struct serve_options *options, char **folders, int cnt, s
 	(void)server_close(server);
 	(void)tokens_free(tokens);
 	(void)feed_free(routes.feed);
+	(void)mcp_free(mcp);
 	archive_done(&routes.archive);
 	if (signals >= 0)
 		(void)close(signals);
@@ -208,7 +228,7 @@ const struct command cmd_serve = {
 	.usage = "[OPTION]... [DIR]...\n",
 	.about =
 		"Serves the jobs of the store, and the reports in folders, as pages for a browser and "
-		"as JSON under /api/v1, until it is ended by SIGTERM or Ctrl-C. It needs no daemon and "
+		"as JSON under /api/v1, and to AI agents at /mcp, until it is ended by SIGTERM or Ctrl-C. It needs no daemon and "
 		"reads files only, so it shows what is left of a job that was killed. The first line "
 		"on standard output is the address.\n",
 	OPTION_ROWS(rows),

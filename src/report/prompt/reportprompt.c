@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/prompt/reportprompt.h"
 
-#include "base/text/clean.h"
+#include "report/prompt/fence.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -44,14 +44,7 @@ struct prompt {
 
 static json_t *short_text(const char *text)
 {
-	struct str shortened = { 0 };
-	json_t *ret;
-
-	clean_append_short(&shortened, text, TEXT_CELLS);
-	ret = str_error(&shortened) == 0 ? json_stringn(str_borrow(&shortened), shortened.len)
-					 : NULL;
-	str_done(&shortened);
-	return ret;
+	return fence_text(text, TEXT_CELLS);
 }
 
 /* Copies a text, a number or null under the same key; others are left out. */
@@ -93,32 +86,11 @@ static void copy_texts(json_t *to, const json_t *from, const char *key, size_t m
 
 /* --- output --- */
 
-/* One line of JSON in ASCII without backquotes. Returns NULL when out of memory. */
-static char *line_of(const json_t *object, size_t *ret_len)
-{
-	_cleanup_free_ char *plain =
-		json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6));
-	struct str line = { 0 };
-
-	for (const char *p = plain; p != NULL && *p != '\0'; p++) {
-		if (*p == '`')
-			str_append(&line, "\\u0060");
-		else
-			str_append_char(&line, *p);
-	}
-	str_append_char(&line, '\n');
-	*ret_len = line.len;
-	if (plain != NULL && str_error(&line) == 0)
-		return line.data;
-	str_done(&line);
-	return NULL;
-}
-
 /* Appends the object if it fits, and frees it. */
 static void put_line(struct prompt *prompt, json_t *object)
 {
 	size_t len = 0, used = prompt->out->len - prompt->begin;
-	_cleanup_free_ char *line = object != NULL ? line_of(object, &len) : NULL;
+	_cleanup_free_ char *line = object != NULL ? fence_line(object, &len) : NULL;
 
 	json_decref(object);
 	if (line == NULL)

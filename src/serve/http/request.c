@@ -10,10 +10,10 @@
 
 #define HOST_MAX 256
 
-const char *const request_header_names[HEADER_CNT] = { "Host",		"Origin",
-						       "Authorization", "If-None-Match",
-						       "Last-Event-ID", "Content-Type",
-						       "Sec-Fetch-Site" };
+const char *const request_header_names[HEADER_CNT] = {
+	"Host",		"Origin",	  "Authorization",	  "If-None-Match", "Last-Event-ID",
+	"Content-Type", "Sec-Fetch-Site", "MCP-Protocol-Version", "Mcp-Method",	   "Mcp-Name"
+};
 
 const char *request_query(const struct request *request, const char *name)
 {
@@ -233,6 +233,15 @@ bool request_token(const char *authorization, char ret[static REQUEST_TOKEN_MAX]
 }
 
 /* --- the rest --- */
+
+bool request_is_json(const char *content_type)
+{
+	static const char json[] = "application/json";
+	size_t len = sizeof(json) - 1;
+
+	return content_type != NULL && strncasecmp(content_type, json, len) == 0 &&
+	       (content_type[len] == '\0' || strchr("; \t", content_type[len]) != NULL);
+}
 
 bool request_has_tag(const char *if_none_match, const char *tag)
 {

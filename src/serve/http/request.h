@@ -21,6 +21,9 @@ enum request_header {
 	HEADER_LAST_EVENT_ID,
 	HEADER_CONTENT_TYPE,
 	HEADER_FETCH_SITE,
+	HEADER_MCP_VERSION,
+	HEADER_MCP_METHOD,
+	HEADER_MCP_NAME,
 	HEADER_CNT
 };
 extern const char *const request_header_names[HEADER_CNT];
@@ -36,8 +39,10 @@ struct request {
 	struct request_value query[REQUEST_QUERY_MAX];
 	size_t query_cnt;
 	bool writes;	  /* a POST: by an operator, and not from a page of another site */
-	const char *body; /* of it, NUL-terminated */
-	char user[TOKEN_NAME_BYTES]; /* of it: who asks, for the log */
+	bool of_agent;	  /* to the path of agents, which only ask */
+	const char *body; /* of a POST, NUL-terminated; NULL: none, or too long */
+	size_t body_len;
+	char user[TOKEN_NAME_BYTES]; /* of one that writes: who asks, for the log */
 };
 
 /* The first value of that name in the query; NULL: none. */
@@ -84,6 +89,9 @@ bool request_token(const char *authorization, char ret[static REQUEST_TOKEN_MAX]
 
 /* Whether an If-None-Match header names this tag, which has its quotes. NULL: no. */
 bool request_has_tag(const char *if_none_match, const char *tag);
+
+/* Whether a Content-Type header says JSON, with or without parameters. NULL: no. */
+bool request_is_json(const char *content_type);
 
 /*
  * Whether path fits a pattern such as "/api/v1/jobs/{job}": each {name} takes one part that is not

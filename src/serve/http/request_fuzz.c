@@ -42,6 +42,7 @@ static void check_headers(const char *text)
 	(void)request_origin_is_ours(text, &names);
 	if (request_token(text, token))
 		assert(strlen(token) > 0 && strlen(token) < REQUEST_TOKEN_MAX);
+	(void)request_is_json(text);
 	(void)request_has_tag(text, "\"0123456789abcdef\"");
 	if (request_path_fits(text, "/api/v1/jobs/{job}/history", part, sizeof(part)))
 		assert(part[0] != '\0' && strchr(part, '/') == NULL);

@@ -15,13 +15,7 @@
 #define IDLE_SECONDS 60u
 #define STACK_BYTES ((size_t)1 << 20)
 #define BODY_BYTES_MAX 65536u  /* of a request; more is cut off */
-#define BODY_BYTES_TAKEN 4096u /* more is refused: the forms here are short */
-
-/* The body of a request, of which the library gives a piece at a time. */
-struct upload {
-	size_t len;
-	char text[BODY_BYTES_TAKEN + 1];
-};
+#define BODY_BYTES_TAKEN 4096u /* of what writes: the forms here are short; more is refused */
 
 /* --- connections --- */
 
@@ -154,10 +148,36 @@ static unsigned check_role(const struct server *server, struct connection *place
 	return request->writes && role < ROLE_OPERATOR ? MHD_HTTP_FORBIDDEN : 0;
 }
 
+static bool takes_post(const struct server *server, const char *path)
+{
+	const char *post = server->options.post_path;
+
+	return post != NULL && strcmp(path, post) == 0;
+}
+
+/* A page of another site cannot send the type of agents unasked. */
+static unsigned check_method(const struct request *request, const char *method,
+			     const char **ret_why)
+{
+	if (request->of_agent && strcmp(method, "POST") == 0) {
+		*ret_why = "expected Content-Type: application/json";
+		return request_is_json(request->headers[HEADER_CONTENT_TYPE])
+			       ? 0
+			       : MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
+	}
+	if (request->writes ||
+	    (!request->of_agent && (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)))
+		return 0;
+	*ret_why =
+		request->of_agent ? "use POST" : "there is nothing to write here: use GET or HEAD";
+	return MHD_HTTP_METHOD_NOT_ALLOWED;
+}
+
 static unsigned check(const struct server *server, struct connection *place,
 		      struct request *request, const char *method, const char **ret_why)
 {
 	const struct request_names names = { server->own_name, server->options.name };
+	unsigned status;
 
 	if (place == NULL) {
 		*ret_why = "too many connections: try again";
@@ -172,10 +192,9 @@ static unsigned check(const struct server *server, struct connection *place,
 		*ret_why = "pages of another site may not ask: see the Origin header";
 		return MHD_HTTP_FORBIDDEN;
 	}
-	if (!request->writes && strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-		*ret_why = "there is nothing to write here: use GET or HEAD";
-		return MHD_HTTP_METHOD_NOT_ALLOWED;
-	}
+	status = check_method(request, method, ret_why);
+	if (status != 0)
+		return status;
 	if (request->writes && !request_may_write(request)) {
 		*ret_why = "pages of another site or port may not write: see the headers Origin "
 			   "and Sec-Fetch-Site";
@@ -237,39 +256,66 @@ static enum MHD_Result reply(struct server *server, struct MHD_Connection *conne
 	return server_send(server, connection, request, &answer);
 }
 
+/* What came of a request's body, and how much came in all. */
+struct upload {
+	struct str body;
+	size_t seen;
+};
+
+static enum MHD_Result take_body(struct upload *upload, size_t max, const char *data, size_t len)
+{
+	upload->seen += len;
+	if (upload->seen > BODY_BYTES_MAX)
+		return MHD_NO;
+	if (upload->seen <= max)
+		str_append_len(&upload->body, data, len);
+	return str_error(&upload->body) == 0 ? MHD_YES : MHD_NO;
+}
+
 static enum MHD_Result take_request(void *arg, struct MHD_Connection *connection, const char *url,
 				    const char *method, const char *version _unused_,
-				    const char *upload, size_t *upload_size, void **context)
+				    const char *data, size_t *data_size, void **context)
 {
-	struct request request = { .path = url, .writes = strcmp(method, "POST") == 0 };
+	struct request request = { .path = url };
+	struct upload *upload = *context;
 	struct server *server = arg;
-	struct upload *body = *context;
+	size_t len = *data_size;
 
-	if (body == NULL) { /* the headers are complete, a body may follow */
-		*context = calloc(1, sizeof(*body));
+	if (upload == NULL) { /* the headers are complete, a body may follow */
+		*context = calloc(1, sizeof(*upload));
 		return *context != NULL ? MHD_YES : MHD_NO;
 	}
-	if (*upload_size > 0) {
-		if (body->len + *upload_size <= BODY_BYTES_TAKEN)
-			memcpy(body->text + body->len, upload, *upload_size);
-		body->len += *upload_size;
-		*upload_size = 0;
-		return body->len <= BODY_BYTES_MAX ? MHD_YES : MHD_NO;
+	request.of_agent = takes_post(server, url);
+	request.writes = !request.of_agent && strcmp(method, "POST") == 0;
+	if (len > 0) {
+		*data_size = 0;
+		return take_body(upload, request.of_agent ? BODY_BYTES_MAX : BODY_BYTES_TAKEN, data,
+				 len);
 	}
-	if (body->len <= BODY_BYTES_TAKEN && memchr(body->text, '\0', body->len) == NULL)
-		request.body = body->text;
 	for (size_t i = 0; i < HEADER_CNT; i++)
 		request.headers[i] = server->mhd.lookup_connection_value(
 			connection, MHD_HEADER_KIND, request_header_names[i]);
 	(void)server->mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, take_argument,
 						&request);
+	/* A NUL would hide what follows it from the readers of forms. */
+	if (upload->seen == upload->body.len &&
+	    (request.of_agent || strlen(str_borrow(&upload->body)) == upload->body.len)) {
+		request.body = str_borrow(&upload->body);
+		request.body_len = upload->body.len;
+	}
+	if (request.of_agent)
+		request.headers[HEADER_IF_NONE_MATCH] = NULL;
 	return reply(server, connection, &request, method);
 }
 
 static void end_request(void *arg, struct MHD_Connection *connection, void **context,
 			enum MHD_RequestTerminationCode code)
 {
-	free(*context);
+	struct upload *upload = *context;
+
+	if (upload != NULL)
+		str_done(&upload->body);
+	free(upload);
 	*context = NULL;
 	note_completed(arg, connection, context, code);
 }

@@ -40,7 +40,7 @@ struct answer {
 	char location[64]; /* "": none; of a 303 */
 };
 
-/* Makes the answer of a GET or HEAD, or of a POST (request.writes); on the server's thread. */
+/* Makes the answer of a GET or HEAD, or of a POST (request.writes, of_agent); on the server's thread. */
 typedef void (*server_answer_fn)(void *arg, const struct request *request, struct answer *ret);
 /* Makes the answer for a request that the server refuses with this status and line. */
 typedef void (*server_refuse_fn)(void *arg, const struct request *request, unsigned status,
@@ -50,6 +50,7 @@ struct server_options {
 	struct netaddress address;
 	const struct tokens *tokens; /* NULL: only the user's own processes of this machine */
 	const char *name;	     /* a further name in Host headers; NULL: none */
+	const char *post_path;	     /* takes POST of JSON and nothing else; NULL: none */
 	server_answer_fn answer;
 	server_refuse_fn refuse;
 	void *arg;

@@ -35,12 +35,13 @@ void server_add_headers(const struct server *server, struct MHD_Response *respon
 }
 
 static void add_status_headers(const struct server *server, struct MHD_Response *response,
-			       unsigned status, const char *location)
+			       const struct request *request, unsigned status, const char *location)
 {
 	if (location[0] != '\0')
 		(void)server->mhd.add_response_header(response, "Location", location);
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		(void)server->mhd.add_response_header(response, "Allow", "GET, HEAD");
+		(void)server->mhd.add_response_header(response, "Allow",
+						      request->of_agent ? "POST" : "GET, HEAD");
 	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
 		(void)server->mhd.add_response_header(response, "Retry-After", "5");
 	if (status != MHD_HTTP_UNAUTHORIZED)
@@ -80,7 +81,7 @@ enum MHD_Result server_send(struct server *server, struct MHD_Connection *connec
 		return MHD_NO;
 	}
 	server_add_headers(server, response, answer);
-	add_status_headers(server, response, status, answer->location);
+	add_status_headers(server, response, request, status, answer->location);
 	if (status == MHD_HTTP_OK || status == MHD_HTTP_NOT_MODIFIED)
 		(void)server->mhd.add_response_header(response, "ETag", tag);
 	ret = server->mhd.queue_response(connection, status, response);
