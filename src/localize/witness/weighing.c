@@ -228,8 +228,9 @@ void weighing_drop_slight(const struct job *job, const struct blame *blame,
 
 	for (size_t i = 0; i < list->cnt; i++) {
 		struct accusation a = list->data[i];
+		double chance = a.rotates ? BLAME_ROTATE_FRAC : SPREAD_DEVICE_GAIN;
 		bool chip = a.spread && a.class == CLASS_COMPUTE &&
-			    net_gain(&a) < SPREAD_DEVICE_GAIN * job->iteration_ns;
+			    net_gain(&a) < chance * job->iteration_ns;
 		bool slight = a.witness == WITNESS_BLAME &&
 			      (chip || (a.hidden_ns > 0 && net_gain(&a) <= least &&
 					!is_always_late(job, blame, &a)));

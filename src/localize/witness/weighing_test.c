@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What chance does to healthy jobs, and how little a fault may be that is none of it. */
+#include "localize/witness/weighing.h"
+
 #include "localize/test_fixture.h"
 
 #include <string.h>
@@ -96,6 +98,40 @@ static void a_device_that_is_slower_than_that_is_a_finding(void **state)
 	assert_float_equal(report.findings[0].gain_ms_per_iteration, 5.76, 0.1);
 }
 
+/* Whether an accusation of so much of an iteration, without a place, stays. */
+static bool stays(double gain_frac, bool rotates)
+{
+	const struct job all = { .iteration_ns = 100e6 };
+	const struct blame blame = { .workers = NULL };
+	const struct accuse_options options = { .min_gain_frac = 0.01 };
+	accusations list = { 0 };
+	uint32_t worker = 0;
+	bool ret;
+
+	assert_int_equal(vec_push(&list, ((struct accusation){ .witness = WITNESS_BLAME,
+							       .class = CLASS_COMPUTE,
+
+							       .spread = true,
+							       .workers = &worker,
+							       .worker_cnt = 1,
+							       .rotates = rotates,
+							       .gain_ns = gain_frac * 100e6 })),
+			 0);
+	weighing_drop_slight(&all, &blame, &options, &list);
+	ret = list.cnt == 1;
+	vec_done(&list);
+	return ret;
+}
+
+static void what_rotates_without_a_place_is_jitter_up_to_three_percent(void **state)
+{
+	(void)state;
+	assert_false(stays(0.026, true));
+	assert_true(stays(0.031, true));
+	assert_true(stays(0.026, false));
+	assert_false(stays(0.019, false));
+}
+
 /* Four stages of one worker each, which only send messages; the last one has the loss. */
 static void a_kernel_of_one_stage_is_no_slow_device(void **state)
 {
@@ -128,6 +164,7 @@ int main(void)
 		TEST(a_little_in_each_iteration_is_a_finding),
 		TEST(devices_of_one_kind_differ_by_some_percent),
 		TEST(a_device_that_is_slower_than_that_is_a_finding),
+		cmocka_unit_test(what_rotates_without_a_place_is_jitter_up_to_three_percent),
 		TEST(a_kernel_of_one_stage_is_no_slow_device),
 	};
 
