@@ -38,7 +38,7 @@ HEAD = struct.Struct("<IIIIQQQII")
 ORDER = struct.Struct("<QQQQQIIIIII")
 OVERHEAD = struct.Struct("<QQQQIIQ")  # and the window that was taken
 RECORD = struct.Struct("<qqIHHQ")
-START = struct.Struct("<d")  # by the monotonic clock, in what the ranks share
+START = struct.Struct("<d")  # by the monotonic clock; then a byte a rank that is there
 RING = 16384
 RING_OFFSET = HEAD.size + ORDER.size + OVERHEAD.size
 LAYOUT_OFFSET = RING_OFFSET + RING * RECORD.size
@@ -50,7 +50,8 @@ DISABLED = 3  # of the worker's states
 DATALOADER, DATALOADER_END, OPTIMIZER = 1, 2, 3
 U64, STEP = 2**64 - 1, 0x9E3779B97F4A7C15  # of splitmix
 MOST_MORE = 60000  # iterations
-BEHIND_S = 0.5  # a longer pause is not caught up with
+START_LIMIT_S = 20
+BEHIND_S = 0.005  # a longer pause is not caught up with, so that no iteration is too short
 ADD_SEALS, SEALS = 1033, 1 | 2 | 4  # F_ADD_SEALS; SEAL, SHRINK, GROW
 
 
@@ -213,6 +214,17 @@ class Worker:
             self.send(BYE)
             os._exit(0)
 
+    def await_others(self, local: int, count: int) -> None:
+        """All ranks begin at once, so that none has to catch up with the one that began first."""
+        self.shared[START.size + local] = 1
+        deadline = time.monotonic() + START_LIMIT_S
+        while time.monotonic() < deadline and START.unpack_from(self.shared)[0] == 0:
+            if local == 0 and all(self.shared[START.size : START.size + count]):
+                START.pack_into(self.shared, 0, time.monotonic())
+            time.sleep(0.002)
+        if START.unpack_from(self.shared)[0] == 0:
+            START.pack_into(self.shared, 0, time.monotonic())
+
     def due_ns(self) -> int:
         """When the iteration ended for all ranks, by the wall clock, however late this one was."""
         (start_s,) = START.unpack_from(self.shared)
@@ -258,13 +270,15 @@ def run_life(options: argparse.Namespace, words: list[str]) -> bool:
     """Returns whether all ranks ended well; those of a job with restarts end together."""
     children, well = set(), True
     shared = mmap.mmap(-1, mmap.PAGESIZE)
-    START.pack_into(shared, 0, time.monotonic())
-    for local in range(options.ranks or options.world):
+    count = options.ranks or options.world
+    for local in range(count):
         rank = options.first + local
         pid = os.fork()
         if pid == 0:
             behavior = words[rank] if rank < len(words) else "obey"
-            Worker(rank, options, behavior, shared).run()
+            worker = Worker(rank, options, behavior, shared)
+            worker.await_others(local, count)
+            worker.run()
             os._exit(0)
         children.add(pid)
     while children:
