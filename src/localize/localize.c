@@ -414,13 +414,14 @@ static int find_wait_ms(const struct run *r, double *ret)
 /* Beside a finding, which says nothing of ranks that are not here. */
 static int note_absent_wait(struct run *r, double wait_ms)
 {
-	if (wait_ms <= 0 || r->out->finding_cnt == 0 || r->out->missing_cnt == 0)
+	if (wait_ms <= 0 || r->out->finding_cnt == 0 || r->out->missing_cnt == 0 ||
+	    !(r->out->iteration_ms > 0))
 		return 0;
 	return NOTE(
 		r,
-		"the ranks analyzed wait %.1f ms per iteration (%.0f %%) for ranks whose traces are "
+		"the ranks analyzed wait %.1f ms per iteration (%.1f %%) for ranks whose traces are "
 		"missing, or for the network",
-		wait_ms, 100e6 * wait_ms / r->job.iteration_ns);
+		wait_ms, 100 * wait_ms / r->out->iteration_ms);
 }
 
 static int decide(struct run *r)
