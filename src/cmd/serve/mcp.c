@@ -34,7 +34,7 @@ static const struct option_row rows[] = {
 	  FIELD(allow_profile),
 	  .help = "let the agent ask running jobs of this user for a profile",
 	  .more = "Adds the tool request_profile, the only one that does more than read. A profile "
-		  "costs the job a little time, and each is told on standard error." },
+		  "costs the job a little time, and standard error has a line for each." },
 };
 
 static void log_request(const char *job)

@@ -404,7 +404,7 @@ static void forget_ended(struct follower *f, int64_t now_ns)
 static void lose_leader(struct follower *f)
 {
 	f->led = false;
-	f->epoch = 0; /* whoever comes is met anew */
+	f->epoch = 0; /* the next leader is met anew */
 	log_line(LOG_WARNING,
 		 "event=hub-lost hub=\"%s\" seconds=%lld effect=\"this host is watched alone until "
 		 "the hub is back\"",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of the leader that knows which results hosts still keep. Each is passed to the hub once; a
- * host is told when the hub has committed the result's window. Results of a window that an earlier hub
+ * The part of the leader that knows which results hosts still keep. Each is passed to the hub once; the
+ * leader acknowledges it to its host when the hub has committed the window. Results of a window that an earlier hub
  * ordered go to the hub as such.
  */
 #include "base/log.h"
@@ -132,7 +132,7 @@ static int by_spool(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Each host is told at once which of its results were of the window. */
+/* Acknowledges to each host at once its results of the window. */
 static void tell_hosts(struct leader *l, const struct held *sorted, size_t cnt)
 {
 	uint64_t numbers[NUMBERS_MAX];

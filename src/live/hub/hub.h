@@ -33,7 +33,7 @@ void hub_keep(struct hub *hub, struct keeper *keeper);
 
 /* Whom the hub shows the job, once a second, whether it is kept or not. */
 struct hub_show {
-	struct keeper *page;				/* NULL: nobody */
+	struct keeper *page;				/* NULL: no page is served */
 	void (*say)(void *arg, const struct str *live); /* hublive.h */
 	void *arg;
 };

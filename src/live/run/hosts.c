@@ -23,7 +23,7 @@
 #define DELIVER_NS (30 * NSEC_PER_SEC)	  /* the last results of a follower */
 #define UNREACHED_NS (20 * NSEC_PER_SEC)  /* then a line says that the hub is not reached */
 #define REVIVE_NS (10 * NSEC_PER_SEC)	  /* between two starts of a broker that ends */
-#define OFFLINE_NS (5 * NSEC_PER_SEC)	  /* at the end nobody waits longer for a broker */
+#define OFFLINE_NS (5 * NSEC_PER_SEC)	  /* at the end a member waits no longer for a broker */
 #define SECRET_MAX 256u
 #define ORDER_EXPIRES_NS (3600 * NSEC_PER_SEC) /* clocks of a site differ by minutes */
 
