@@ -110,7 +110,6 @@ static bool stays(double gain_frac, bool rotates)
 
 	assert_int_equal(vec_push(&list, ((struct accusation){ .witness = WITNESS_BLAME,
 							       .class = CLASS_COMPUTE,
-
 							       .spread = true,
 							       .workers = &worker,
 							       .worker_cnt = 1,
