@@ -518,6 +518,18 @@
  */
 #define JOBFILES_MEET_PAIRS 8
 
+/*
+ * JOBFILES_MEET_GUESSES: pairs of ranks | two hosts of eight ranks have 64 | as many are looked at
+ * where the traces do not say which ranks are of one process group
+ */
+#define JOBFILES_MEET_GUESSES 64
+
+/*
+ * JOBFILES_CLEARER: ratio | second simulator: some ranks that met have less, as few collectives are an iteration
+ * | collectives taken an iteration apart must differ as much more
+ */
+#define JOBFILES_CLEARER 4
+
 /* JOBFILES_MEET_CNT: collectives | fewer fit by chance | as many must agree */
 #define JOBFILES_MEET_CNT 8
 

@@ -149,12 +149,13 @@ static void rename_set(struct jobfiles *j, uint32_t from, uint32_t to)
 
 /*
  * Adds the collectives of pairs of files, one of each set. Ranks of two hosts need not be of one
- * process group: pairs that are come first, and some of them are enough.
+ * process group: pairs that are come first, and some of them are enough. Where the traces do not say
+ * which are, all pairs are tried until one fits.
  */
 static int add_pairs(const struct jobfiles *j, uint32_t a, uint32_t b, bool of_one_group,
 		     struct jobfiles_meeting *meeting)
 {
-	size_t pairs = 0;
+	size_t left = of_one_group ? JOBFILES_MEET_PAIRS : JOBFILES_MEET_GUESSES;
 
 	for (size_t i = 0; i < j->used_cnt; i++) {
 		for (size_t k = 0; k < j->used_cnt && j->files[i].set == a; k++) {
@@ -164,9 +165,10 @@ static int add_pairs(const struct jobfiles *j, uint32_t a, uint32_t b, bool of_o
 				continue;
 			if (jobfiles_meet(x, y, meeting) < 0)
 				return -ENOMEM;
-			if (++pairs == JOBFILES_MEET_PAIRS || !of_one_group)
+			if (--left == 0 || meeting->guess_fits)
 				return 0;
-			break;
+			if (of_one_group)
+				break;
 		}
 	}
 	return 0;

@@ -15,12 +15,13 @@ struct common {
 
 typedef VEC(struct common) common_vec;
 
-static int collect(const struct shift_group *group, common_vec *ret)
+/* later: collectives by which the second is taken to be behind what fits best. */
+static int collect(const struct shift_group *group, int64_t later, common_vec *ret)
 {
 	ret->cnt = 0;
 	for (int64_t k = group->first; k <= group->last; k++) {
 		const struct fp_collective *a = shift_borrow(&group->members[0], k);
-		const struct fp_collective *b = shift_borrow(&group->members[1], k);
+		const struct fp_collective *b = shift_borrow(&group->members[1], k + later);
 		double end_ns;
 
 		if (a == NULL || b == NULL)
@@ -50,25 +51,85 @@ static double drift_of(const common_vec *commons, double *scratch)
 	return times > 0 && fabs(differ) <= JOBFILES_DRIFT * times ? differ / times : 0;
 }
 
-/* Adds the deviations of the differences, without the worst ones. */
-static int add_deviations(const common_vec *commons, struct jobfiles_meeting *meeting)
+/*
+ * Sums the deviations of the differences, without the worst ones. *drift of the clocks: NAN is
+ * replaced by what the differences say. Returns 0 or -ENOMEM.
+ */
+static int sum_deviations(const common_vec *commons, double *drift, struct jobfiles_meeting *ret)
 {
 	size_t cnt = commons->cnt, kept = cnt - cnt / SHIFT_WORST;
 	_cleanup_free_ double *scratch = calloc(cnt + 1, sizeof(*scratch));
-	double drift;
 
+	*ret = (struct jobfiles_meeting){ 0 };
 	if (scratch == NULL)
 		return -ENOMEM;
 	if (cnt == 0)
 		return 0;
-	drift = drift_of(commons, scratch);
+	if (isnan(*drift))
+		*drift = drift_of(commons, scratch);
 	for (size_t i = 0; i < cnt; i++)
-		scratch[i] = commons->data[i].difference_ns - drift * commons->data[i].time_ns;
+		scratch[i] = commons->data[i].difference_ns - *drift * commons->data[i].time_ns;
 	(void)stats_mad(scratch, cnt, stats_median(scratch, cnt));
 	for (size_t i = 0; i < kept; i++)
-		meeting->sum_ns += scratch[i];
-	meeting->cnt += kept - 1; /* the first one agrees with itself */
+		ret->sum_ns += scratch[i];
+	ret->cnt = kept - 1; /* the first one agrees with itself */
 	return 0;
+}
+
+static bool fits(const struct jobfiles_meeting *meeting)
+{
+	return meeting->cnt >= JOBFILES_MEET_CNT &&
+	       meeting->sum_ns <= JOBFILES_MEET_NS * (double)meeting->cnt;
+}
+
+/*
+ * Whether no other shift fits nearly as well. Two runs of one job have the same rhythm: there an
+ * iteration more or less makes no difference. Returns 1, 0 or -ENOMEM.
+ */
+static int is_clear(const struct shift_group *group, double drift,
+		    const struct jobfiles_meeting *best)
+{
+	int64_t furthest = (group->last - group->first) / 2;
+	common_vec commons = { 0 };
+	int ret = 1;
+
+	for (int64_t later = -furthest; later <= furthest && ret == 1; later++) {
+		struct jobfiles_meeting other;
+
+		ret = later == 0 ? 1 : collect(group, later, &commons);
+		if (later == 0 || ret < 0)
+			continue;
+		ret = sum_deviations(&commons, &drift, &other);
+		if (ret == 0)
+			ret = other.cnt < JOBFILES_MEET_CNT ||
+			      other.sum_ns * (double)best->cnt >
+				      JOBFILES_CLEARER * best->sum_ns * (double)other.cnt;
+	}
+	vec_done(&commons);
+	return ret;
+}
+
+/* Adds one group. A guessed group says nothing if it does not fit: it need not be one. */
+static int add_group(const struct shift_group *group, common_vec *scratch,
+		     struct jobfiles_meeting *meeting)
+{
+	const struct fp_collective *first = &group->members[0].all[group->members[0].idx[0]];
+	struct jobfiles_meeting one;
+	double drift = (double)NAN;
+	int ret = collect(group, 0, scratch);
+
+	if (ret == 0)
+		ret = sum_deviations(scratch, &drift, &one);
+	if (ret < 0)
+		return ret;
+	meeting->sum_ns += one.sum_ns;
+	meeting->cnt += one.cnt;
+	if (!fits(&one))
+		return 0;
+	ret = is_clear(group, drift, &one);
+	meeting->unclear |= ret == 0;
+	meeting->guess_fits |= ret == 1 && !first->group_known;
+	return MIN(ret, 0);
 }
 
 bool jobfiles_share_group(const struct fingerprint *a, const struct fingerprint *b)
@@ -91,7 +152,7 @@ int jobfiles_meet(const struct fingerprint *a, const struct fingerprint *b,
 {
 	const struct shift_worker workers[] = { { a->collectives, a->collective_cnt },
 						{ b->collectives, b->collective_cnt } };
-	common_vec commons = { 0 };
+	common_vec scratch = { 0 };
 	shift_groups groups = { 0 };
 	struct arena arena;
 	uint64_t unmatched;
@@ -99,12 +160,9 @@ int jobfiles_meet(const struct fingerprint *a, const struct fingerprint *b,
 
 	arena_init(&arena);
 	error = shifts_find(workers, 2, &arena, &groups, &unmatched);
-	for (size_t g = 0; g < groups.cnt && error == 0; g++) {
-		error = collect(&groups.data[g], &commons);
-		if (error == 0 && commons.cnt > 0)
-			error = add_deviations(&commons, meeting);
-	}
-	vec_done(&commons);
+	for (size_t g = 0; g < groups.cnt && error == 0; g++)
+		error = add_group(&groups.data[g], &scratch, meeting);
+	vec_done(&scratch);
 	vec_done(&groups);
 	arena_done(&arena);
 	return error;
@@ -112,6 +170,5 @@ int jobfiles_meet(const struct fingerprint *a, const struct fingerprint *b,
 
 bool jobfiles_met(const struct jobfiles_meeting *meeting)
 {
-	return meeting->cnt >= JOBFILES_MEET_CNT &&
-	       meeting->sum_ns <= JOBFILES_MEET_NS * (double)meeting->cnt;
+	return meeting->guess_fits || (fits(meeting) && !meeting->unclear);
 }

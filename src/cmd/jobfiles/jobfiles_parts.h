@@ -15,8 +15,10 @@ _must_check_ int jobfiles_divide(struct jobfiles *j, bool *ret_by_turn);
 
 /* How well the ends of collectives that pairs of files have in common agree. */
 struct jobfiles_meeting {
-	double sum_ns; /* of deviations */
-	size_t cnt;    /* of collectives */
+	double sum_ns;	 /* of deviations */
+	size_t cnt;	 /* of collectives */
+	bool unclear;	 /* those of a group agree as well an iteration apart */
+	bool guess_fits; /* those of a group that the traces do not name agree, and not apart */
 };
 
 /* Whether both have collectives of a process group that the traces name. */

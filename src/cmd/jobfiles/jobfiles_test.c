@@ -145,6 +145,67 @@ static void runs_an_hour_apart_are_mixed_even_if_no_rank_is_twice(void **state)
 	assert_int_equal(found.kind, JOBFILES_MIXED);
 }
 
+#define COLLECTIVES 24
+
+/* A rank of the collectives that end at end_ns, in a group that its trace does not name. */
+static void add_meeting(int rank, int64_t begin_s, const int64_t *end_ns,
+			struct fp_collective *collectives)
+{
+	struct fingerprint *fp = add(rank, 4, begin_s, 5);
+
+	for (int i = 0; i < COLLECTIVES; i++) {
+		/* Each learns some microseconds later that the collective has ended. */
+		int64_t late_ns = (rank * 31 + i * 17) % 5 * 1000;
+
+		collectives[i] = (struct fp_collective){ .start_ns = end_ns[i] - 100000 + late_ns,
+							 .dur_ns = 100000,
+							 .seq = -1 };
+	}
+	fp->collectives = collectives;
+	fp->collective_cnt = COLLECTIVES;
+}
+
+/* Ranks 0 and 3, and 1 and 2 meet. jitter_ns: by which iterations of four collectives differ. */
+static void add_hosts(int64_t jitter_ns, struct fp_collective (*collectives)[COLLECTIVES])
+{
+	static const int shares[] = { 0, 1, 1, 0 };
+	int64_t end_ns[2][COLLECTIVES];
+	uint32_t dice = 7;
+
+	for (int share = 0; share < 2; share++) {
+		int64_t at_ns = 1000000;
+
+		for (int i = 0; i < COLLECTIVES; i++) {
+			dice = dice * 1664525 + 1013904223;
+			at_ns += 3000000 * (1 + i % 4) + (int64_t)(dice >> 16) * jitter_ns / 65536;
+			end_ns[share][i] = at_ns;
+		}
+	}
+	for (int rank = 0; rank < 4; rank++)
+		add_meeting(rank, rank < 2 ? 1000 : 1100, end_ns[shares[rank]], collectives[rank]);
+}
+
+static void ranks_that_met_are_one_job_though_clocks_differ_and_groups_have_no_names(void **state)
+{
+	struct fp_collective collectives[4][COLLECTIVES];
+
+	(void)state;
+	add_hosts(2000000, collectives);
+	find();
+	assert_int_equal(found.kind, JOBFILES_ONE);
+	assert_true(found.clocks_off);
+}
+
+static void one_rhythm_does_not_make_two_runs_one_job(void **state)
+{
+	struct fp_collective collectives[4][COLLECTIVES];
+
+	(void)state;
+	add_hosts(0, collectives);
+	find();
+	assert_int_equal(found.kind, JOBFILES_MIXED);
+}
+
 static void the_rank_is_that_of_the_trace_else_of_the_file_else_of_a_folder(void **state)
 {
 	struct fingerprint *fp = add(2, 4, 1000, 5);
@@ -215,6 +276,8 @@ int main(void)
 		TEST(ranks_of_jobs_of_different_sizes_are_mixed),
 		TEST(a_rank_of_two_processes_is_of_two_runs),
 		TEST(runs_an_hour_apart_are_mixed_even_if_no_rank_is_twice),
+		TEST(ranks_that_met_are_one_job_though_clocks_differ_and_groups_have_no_names),
+		TEST(one_rhythm_does_not_make_two_runs_one_job),
 		TEST(the_rank_is_that_of_the_trace_else_of_the_file_else_of_a_folder),
 		TEST(names_of_files_say_ranks),
 		TEST(names_of_the_handler_of_torch_say_the_process),
