@@ -93,6 +93,37 @@ static double hidden_ns(const struct job *job, uint32_t frame, size_t w)
 	       job->iteration_ns;
 }
 
+/*
+ * Whether some worker's device is out of work in most iterations, though each one's is in few: a
+ * checkpoint or an evaluation is in the same iteration on all. *ret_ns: for how long, in the typical
+ * iteration; left alone if not so, or if the workers do not have the same iterations.
+ */
+static int comes_by_turns(const struct job *job, struct arena *arena, double *ret_ns)
+{
+	const struct fingerprint *first = job->workers[0].fp;
+	double *worst = arena_calloc(arena, first->use_cnt + 1, sizeof(*worst));
+	double most = 0, usual;
+
+	if (worst == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		const struct fingerprint *fp = job->workers[w].fp;
+
+		if (fp->use_cnt != first->use_cnt)
+			return 0;
+		for (size_t i = 0; i < fp->use_cnt; i++) {
+			if (fp->iterations[i].number != first->iterations[i].number)
+				return 0;
+			worst[i] = fmax(worst[i], (double)fp->uses[i].starved_ns);
+			most = fmax(most, worst[i]);
+		}
+	}
+	usual = stats_median(worst, first->use_cnt);
+	if (first->use_cnt >= EXPECT_RARE_MIN && usual >= EXPECT_OFTEN * most)
+		*ret_ns = usual;
+	return 0;
+}
+
 static int is_in_few(const struct job *job, const struct accusation *a, struct arena *arena,
 		     bool *ret)
 {
@@ -169,13 +200,23 @@ static double turns_ns(const accusations *list)
 int occasions_drop(const struct job *job, const struct accuse_options *options, struct arena *arena,
 		   accusations *out)
 {
-	const struct accusation *last = &out->data[out->cnt - 1];
+	struct accusation *last = &out->data[out->cnt - 1];
 	bool occasional = false, often = false;
+	double turns_each_ns = 0;
 	int error;
 
 	if (job_frame_collects(job, last->frame) || (options->slowdown_ns > 0 && !last->usual))
 		return 0;
 	error = is_in_few(job, last, arena, &occasional);
+	if (error == 0 && occasional)
+		error = comes_by_turns(job, arena, &turns_each_ns);
+	if (turns_each_ns > 0) {
+		occasional = false;
+		last->rotates = true;
+		/* What each lost, together: no iteration has the pauses of all. */
+		last->own_ns = fmin(last->own_ns * (double)last->worker_cnt, turns_each_ns);
+		last->gain_ns = last->own_ns;
+	}
 	if (error == 0)
 		error = is_hidden_often(job, last, arena, &often);
 	if (error == 0 && !occasional && !often)
