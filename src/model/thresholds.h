@@ -803,13 +803,22 @@
 #define PAUSE_SOME_FACTOR 1.5
 
 /* PAUSE_AT_ONCE: share of a pause | not recorded | what peers take there, at the most */
-#define PAUSE_AT_ONCE 0.1
+#define PAUSE_AT_ONCE 0.2
 
 /*
  * PAUSE_APART_FRAC: share of the struck workers | not recorded | those of the typical place, at
  * the most
  */
 #define PAUSE_APART_FRAC 0.7
+
+/* PAUSE_ALIKE: ratio | second simulator: 1.0 | pauses of one program on several workers */
+#define PAUSE_ALIKE 1.25
+
+/*
+ * PAUSE_AT_A_TIME: places in an iteration | second simulator: 1.0 | what pauses at random places is
+ * seldom at two of them, in an iteration of a worker
+ */
+#define PAUSE_AT_A_TIME 1.5
 
 /*
  * PAUSE_EXPLAINED: share of an accusation's loss | not recorded | an accusation that pauses

@@ -227,14 +227,49 @@ static int find_pauses(struct pauses *p)
 	return 0;
 }
 
+/* By worker, as p->found is: the next pause that is another worker's. */
+static size_t next_worker(const struct pauses *p, size_t i)
+{
+	uint32_t worker = p->found.data[i].worker;
+
+	while (i < p->found.cnt && p->found.data[i].worker == worker)
+		i++;
+	return i;
+}
+
+/*
+ * Whether half of the workers stop for the same time: collections of one program. Nothing that
+ * waits for another worker lasts as long on each.
+ */
+static bool are_alike(const struct pauses *p)
+{
+	double shortest = INFINITY, longest = 0;
+	size_t struck = 0;
+
+	for (size_t i = 0; i < p->found.cnt; i = next_worker(p, i)) {
+		double own = 0;
+
+		for (size_t k = i; k < next_worker(p, i); k++)
+			own = fmax(own, p->found.data[k].longest_ns);
+		shortest = fmin(shortest, own);
+		longest = fmax(longest, own);
+		struck++;
+	}
+	return 2 * struck >= p->job->worker_cnt && longest <= PAUSE_ALIKE * shortest;
+}
+
 /*
  * A thread may be blocked because it waits for the one that paused. A function is a place
- * only if a worker that paused in it lost time there or is known to have computed there.
+ * only if a worker that paused in it lost time there or is known to have computed there, or if
+ * all pauses are alike.
  */
 static void keep_places(struct pauses *p)
 {
+	bool alike = are_alike(p);
 	size_t kept = 0;
 
+	vec_foreach(pause, &p->found)
+		p->is_place[pause->function] |= alike;
 	for (size_t i = 0; i < p->found.cnt; i++) {
 		if (p->is_place[p->found.data[i].function])
 			p->found.data[kept++] = p->found.data[i];
@@ -271,15 +306,70 @@ static uint32_t count_places(const struct pauses *p)
 }
 
 /* Whether each place has workers of its own: not one thing that takes long in many functions. */
-static bool are_apart(const struct pauses *p)
+static bool have_own_workers(const struct pauses *p)
 {
 	size_t places = 0, struck = 0;
 
 	for (uint32_t f = 0; f < p->job->functions.cnt; f++)
 		places += p->is_place[f];
-	for (size_t i = 0; i < p->found.cnt; i++)
-		struck += i == 0 || p->found.data[i].worker != p->found.data[i - 1].worker;
+	for (size_t i = 0; i < p->found.cnt; i = next_worker(p, i))
+		struck++;
 	return (double)p->found.cnt <= PAUSE_APART_FRAC * (double)places * (double)struck;
+}
+
+/* How many of the worker's places, from first to end, it paused at since p->longest was cleared. */
+static size_t count_paused(struct pauses *p, size_t first, size_t end)
+{
+	size_t cnt = 0;
+
+	for (size_t i = first; i < end; i++) {
+		const struct pause *pause = &p->found.data[i];
+
+		cnt += 2 * p->longest[pause->function] >= pause->longest_ns;
+	}
+	for (size_t f = 0; f < p->job->functions.cnt; f++)
+		p->longest[f] = 0;
+	return cnt;
+}
+
+/* Adds the iterations in which a worker paused, and at how many places. */
+static void add_events(struct pauses *p, size_t first, size_t end, size_t *iterations,
+		       size_t *places)
+{
+	const struct job_worker *w = &p->job->workers[p->found.data[first].worker];
+	const struct fingerprint *fp = w->fp;
+	size_t k = 0;
+
+	(void)count_paused(p, first, end);
+	for (size_t i = 0; i < fp->iteration_cnt; i++) {
+		int64_t until = fp->iterations[i].start_ns + fp->iterations[i].dur_ns;
+		size_t cnt;
+
+		for (; k < fp->collective_cnt && fp->collectives[k].start_ns < until; k++) {
+			const struct fp_collective *c = &fp->collectives[k];
+
+			longest_of(p, w, c->lead_first, c->lead_cnt);
+			longest_of(p, w, c->host_first, c->host_cnt);
+		}
+		cnt = count_paused(p, first, end);
+		*iterations += cnt > 0;
+		*places += cnt;
+	}
+}
+
+/*
+ * Whether the places have nothing to do with each other: each has workers of its own, or, in a long
+ * window in which each worker pauses everywhere sooner or later, it is at one place at a time.
+ */
+static bool are_apart(struct pauses *p)
+{
+	size_t iterations = 0, places = 0;
+
+	if (have_own_workers(p))
+		return true;
+	for (size_t i = 0; i < p->found.cnt; i = next_worker(p, i))
+		add_events(p, i, next_worker(p, i), &iterations, &places);
+	return (double)places <= PAUSE_AT_A_TIME * (double)iterations;
 }
 
 static bool is_pause(const struct pauses *p, uint32_t worker, uint32_t function)

@@ -65,6 +65,27 @@ static void two_functions_are_enough_when_none_pauses_always(void **state)
 	test_assert_ranks(&report.findings[0], "1,4");
 }
 
+/* In a long window each worker has paused everywhere. */
+static void workers_that_pause_at_each_place_once_are_one_finding(void **state)
+{
+	(void)state;
+	PLAY({ 1, 0, &enters, 30 }, { 3, 2, &views, 30 }, { 5, 0, &views, 30 },
+	     { 7, 2, &enters, 30 });
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "garbage-collection");
+	test_assert_ranks(&report.findings[0], "0,2");
+}
+
+/* Only one of them can be last at the only collective of an iteration. */
+static void pauses_of_one_length_on_half_of_the_workers_are_one_finding(void **state)
+{
+	(void)state;
+	PLAY({ 1, 0, &enters, 30 }, { 1, 2, &views, 29 }, { 1, 3, &grads, 29.5 });
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "garbage-collection");
+	test_assert_ranks(&report.findings[0], "0,2-3");
+}
+
 /* Without stacks it shows between operators, and what it is does not show. */
 static void pauses_between_operators_are_one_finding_without_a_cause(void **state)
 {
@@ -184,6 +205,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(pauses_in_unrelated_functions_are_one_finding),
 		TEST(two_functions_are_enough_when_none_pauses_always),
+		TEST(workers_that_pause_at_each_place_once_are_one_finding),
+		TEST(pauses_of_one_length_on_half_of_the_workers_are_one_finding),
 		TEST(pauses_between_operators_are_one_finding_without_a_cause),
 		TEST(a_worker_that_is_always_slow_is_not_joined),
 		TEST(many_workers_slow_in_one_place_are_reported_beside_pauses),
