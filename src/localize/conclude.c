@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/conclude.h"
 
+#include "base/stats.h"
 #include "base/str.h"
 #include "model/rankset.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stddef.h>
 
 #define RANKS_SHOWN 60 /* characters of a set of ranks in a sentence */
 #define STEPS_ENOUGH 5 /* to tell a fault from chance, in most jobs */
@@ -346,6 +349,44 @@ static bool unsteady(const struct conclusion *c)
 	return true;
 }
 
+static double median_of(const struct report *report, size_t field_off, double *scratch)
+{
+	size_t cnt = 0;
+
+	for (size_t w = 0; w < report->worker_cnt; w++) {
+		const struct report_use *use = &report->workers[w].use;
+
+		if (use->known)
+			scratch[cnt++] =
+				*(const double *)(const void *)((const char *)use + field_off);
+	}
+	return cnt > 0 ? stats_median(scratch, cnt) : (double)NAN;
+}
+
+/* Devices that do next to nothing for the job: what they wait for is a fault, or its design. */
+static bool hardly_computes(const struct conclusion *c)
+{
+	const struct report *report = c->report;
+	double *scratch = arena_calloc(&c->report->arena, report->worker_cnt + 1, sizeof(*scratch));
+	double compute, starved;
+
+	if (scratch == NULL) {
+		c->reason->error = -ENOMEM;
+		return false;
+	}
+	compute = median_of(report, offsetof(struct report_use, compute_frac), scratch);
+	starved = median_of(report, offsetof(struct report_use, starved_frac), scratch);
+	if (isnan(compute) || compute > COMPUTE_LITTLE || starved < NOTE_HOST_FRAC)
+		return false;
+	str_printf(
+		c->reason,
+		"the GPUs compute for %.1f %% of the window and have no work for %.0f %% of it, but "
+		"no rank and no function stands out: the hosts of all ranks may be slow, or the "
+		"job may be too small for its GPUs",
+		100 * compute, 100 * starved);
+	return true;
+}
+
 static bool all_well(const struct conclusion *c)
 {
 	if (c->facts->matched)
@@ -394,6 +435,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ not_compared, VERDICT_INCONCLUSIVE },
 		{ slowdown_over, VERDICT_INCONCLUSIVE },
 		{ unsteady, VERDICT_INCONCLUSIVE },
+		{ hardly_computes, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },
 	};
 	struct str reason = { 0 };

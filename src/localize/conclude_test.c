@@ -56,6 +56,28 @@ static void a_whole_window_without_a_finding_is_healthy(void **state)
 	       "no rank makes the others wait for more than 1 % of an iteration beyond normal");
 }
 
+static void a_job_whose_devices_hardly_compute_is_not_healthy(void **state)
+{
+	struct report_worker workers[4] = { 0 };
+
+	(void)state;
+	for (int own = 0; own < 2; own++) {
+		struct report report = seen();
+
+		for (size_t w = 0; w < ARRAY_SIZE(workers); w++)
+			workers[w].use = (struct report_use){ .known = true,
+							      .compute_frac = own ? 0.05 : 0.4,
+							      .starved_frac = 0.3 };
+		report.workers = workers;
+		report.worker_cnt = ARRAY_SIZE(workers);
+		if (own)
+			expect(&report, &quiet, VERDICT_INCONCLUSIVE,
+			       "the GPUs compute for 5.0 % of the window and have no work for 30 %");
+		else
+			expect(&report, &quiet, VERDICT_HEALTHY, "no rank makes");
+	}
+}
+
 static void a_slowdown_without_a_finding_is_slow_and_says_how_much(void **state)
 {
 	struct report report = seen();
@@ -443,6 +465,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_window_without_a_finding_is_healthy),
+		cmocka_unit_test(a_job_whose_devices_hardly_compute_is_not_healthy),
 		cmocka_unit_test(a_slowdown_without_a_finding_is_slow_and_says_how_much),
 		cmocka_unit_test(a_slight_slowdown_without_a_sure_finding_may_be_the_machines),
 		cmocka_unit_test(a_requested_window_of_a_slow_job_is_slow),

@@ -1296,6 +1296,13 @@
 #define CHANCE_PCT 10
 
 /*
+ * COMPUTE_LITTLE: share of the window | second simulator, hosts of 4 to 10 times the usual work: 5 to
+ * 7 %; healthy jobs: 38 % and more | devices that compute no more, and often have no work, do not make
+ * a job healthy
+ */
+#define COMPUTE_LITTLE 0.1
+
+/*
  * LOST_FRAC: share of a worker's records | docs/method.md, 20 | a worker that lost more makes a
  * healthy verdict inconclusive
  */
