@@ -64,7 +64,7 @@ def judge_ranks(truth: dict[str, Any], accused: set[int]) -> str:
         return "abstained" if truth["knowable"] else "right"
     if rank is None or rank not in accused:
         return "wrong"
-    both = truth["pair"] and not truth["knowable"] and len(accused) == 2
+    both = truth["pair"] and len(accused) == 2  # nothing tells which of them is wrong
     return "right" if len(accused) == 1 or both else "wrong"
 
 
@@ -89,6 +89,7 @@ def ask_torch(folder: pathlib.Path) -> set[int] | None:
     out = io.StringIO()
     handler = logging.StreamHandler(out)
     logger = logging.getLogger("Flight Recorder")
+    logger.handlers.clear()
     logger.addHandler(handler)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):

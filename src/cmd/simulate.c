@@ -8,6 +8,7 @@
 #include "simulate/hang/hangjob.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -298,6 +299,10 @@ static int simulate(const struct simulate_args *o)
 static int write_dump(const struct hangjob *job, const struct dump_word *word, int rank,
 		      const char *folder, struct err *err)
 {
+	const int64_t written_ns = hangjob_written_ns(job);
+	const struct timespec at = { .tv_sec = written_ns / NSEC_PER_SEC,
+				     .tv_nsec = written_ns % NSEC_PER_SEC };
+	const struct timespec written[2] = { at, at };
 	struct str path = { 0 }, text = { 0 };
 	int error;
 
@@ -306,6 +311,9 @@ static int write_dump(const struct hangjob *job, const struct dump_word *word, i
 	error = str_error(&text) < 0 || str_error(&path) < 0
 			? err_set(err, ENOMEM, "out of memory")
 			: output_text(&text, str_borrow(&path), err);
+	if (error == 0 && utimensat(AT_FDCWD, str_borrow(&path), written, 0) < 0)
+		error = err_set(err, errno, "%s: cannot set its time: %s", str_borrow(&path),
+				strerror(errno));
 	str_done(&path);
 	str_done(&text);
 	return error;

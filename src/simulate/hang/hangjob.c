@@ -77,12 +77,14 @@ static int add_op(struct hangjob *job, enum group_kind group, const char *name, 
 static int list_ops(struct hangjob *job)
 {
 	const bool sharded = hangplay_random(job, 1, 2) == 0;
+	/* what is scattered divides by the ranks */
+	const uint32_t part = WIDTH * WIDTH / 8, ranks = (uint32_t)(job->worker_cnt / job->tp);
 	int error = 0;
 
 	for (uint32_t i = 0; i < LAYERS && error == 0; i++) {
 		if (sharded)
-			error = add_op(job, GROUP_DP, "_all_gather_base", WIDTH * WIDTH / 8,
-				       "gather_weights", 61);
+			error = add_op(job, GROUP_DP, "_all_gather_base", part, "gather_weights",
+				       61);
 		if (error == 0)
 			error = add_op(job, GROUP_TP, "all_reduce", 8 * WIDTH, "forward", 74);
 	}
@@ -91,7 +93,7 @@ static int list_ops(struct hangjob *job)
 		if (error == 0)
 			error = add_op(job, GROUP_DP,
 				       sharded ? "_reduce_scatter_base" : "all_reduce",
-				       WIDTH * WIDTH * (1 + i % 2), "reduce_gradients", 97);
+				       part * ranks * (1 + i % 2), "reduce_gradients", 97);
 	}
 	if (error == 0)
 		error = add_op(job, GROUP_DEFAULT, "all_reduce", 1, "clip_gradients", 112);
@@ -202,11 +204,14 @@ bool hangjob_has_worker(const struct hangjob *job, int rank)
 
 /* --- the truth --- */
 
+/* Whether two ranks alone differ in what they call: nothing tells which of them is wrong. */
 static bool is_pair(const struct hangjob *job)
 {
 	const struct hang_op *op = &job->ops.data[job->fault_op % job->ops.cnt];
+	const bool calls =
+		job->kind == KIND_OPERATION || job->kind == KIND_SIZE || job->kind == KIND_SKIPPED;
 
-	return hangplay_group_size(job, op->group) == 2;
+	return calls && hangplay_group_size(job, op->group) == 2;
 }
 
 /* Whether the dumps have what tells the rank from the others. */
@@ -224,8 +229,8 @@ static bool is_knowable(const struct hangjob *job)
 		return true;
 	case KIND_OPERATION:
 	case KIND_SIZE:
-		return (dumps & HANGJOB_RECORDER) != 0 && !is_pair(job);
 	case KIND_SKIPPED:
+		return (dumps & HANGJOB_RECORDER) != 0 && !is_pair(job);
 	case KIND_UNFINISHED:
 		return (dumps & HANGJOB_RECORDER) != 0;
 	case KIND_KERNEL:
@@ -244,6 +249,9 @@ void hangjob_truth(const struct hangjob *job, struct str *out)
 {
 	const struct hang_case *of = &hang_cases[job->kind];
 	const uint32_t dumps = job->options.dumps;
+	/* py-spy does not show the processes of a loader */
+	const bool seen = (dumps & HANGJOB_STACKS) != 0 ||
+			  ((dumps & HANGJOB_PYSPY) != 0 && job->kind != KIND_LOADER);
 	const bool named = of->causes[0] != '\0';
 	const bool stacks = (dumps & HANGJOB_STACKS) != 0 ||
 			    (job->kind == KIND_LOADER && (dumps & HANGJOB_PYSPY) != 0);
@@ -261,6 +269,5 @@ void hangjob_truth(const struct hangjob *job, struct str *out)
 		   " \"knowable\": %s,\n \"pair\": %s,\n \"causes_accepted\": [%s],\n"
 		   " \"function\": \"%s\"\n}\n",
 		   is_knowable(job) ? "true" : "false", named && is_pair(job) ? "true" : "false",
-		   stacks ? of->causes : of->bare_causes,
-		   (dumps & (HANGJOB_STACKS | HANGJOB_PYSPY)) != 0 ? of->function : "");
+		   stacks ? of->causes : of->bare_causes, seen ? of->function : "");
 }

@@ -50,6 +50,9 @@ void hangjob_recorder(const struct hangjob *job, int rank, struct str *out);
 void hangjob_stacks(const struct hangjob *job, int rank, struct str *out);
 void hangjob_pyspy(const struct hangjob *job, int rank, struct str *out);
 
+/* When the dumps were written: of a job that hangs after its timeout, else sooner. */
+int64_t hangjob_written_ns(const struct hangjob *job);
+
 /* Appends what a report should say, as JSON. */
 void hangjob_truth(const struct hangjob *job, struct str *out);
 

@@ -297,6 +297,18 @@ static void put_entries(struct pickle *pickle, const struct hangjob *job, int ra
 	str_append_char(pickle->out, 'e');
 }
 
+int64_t hangjob_written_ns(const struct hangjob *job)
+{
+	const int64_t after_s = job->kind < KIND_CHECKPOINT ? 620 : 40;
+	size_t launched = 0;
+
+	for (int rank = 0; rank < job->worker_cnt; rank++)
+		launched = MAX(launched, job->workers[rank].launches.cnt);
+	return CREATED_NS +
+	       (job->steps * (int64_t)job->ops.cnt + (int64_t)launched + 1) * COLLECTIVE_NS +
+	       (job->kind == KIND_GOES_ON ? NSEC_PER_SEC / 5 : after_s * NSEC_PER_SEC);
+}
+
 void hangjob_recorder(const struct hangjob *job, int rank, struct str *out)
 {
 	struct pickle pickle = { .out = out };

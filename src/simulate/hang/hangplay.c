@@ -64,7 +64,7 @@ static struct hang_op op_of(const struct hangjob *job, int rank, size_t index, b
 	if (job->kind == KIND_OPERATION)
 		op.name = strcmp(op.name, "broadcast") == 0 ? "all_reduce" : "broadcast";
 	if (job->kind == KIND_SIZE)
-		op.elements += 8;
+		op.elements += (uint32_t)hangplay_group_size(job, op.group);
 	return op;
 }
 
