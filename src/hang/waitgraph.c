@@ -127,6 +127,11 @@ static const struct hang_entered *entry_of(struct graph *g, size_t i, const stru
 	return NULL;
 }
 
+static bool has_head(const struct graph *g, size_t i)
+{
+	return g->is_opaque[i] || g->head[i] != STRTAB_NONE;
+}
+
 /* A member that is not at the head, beside those that are. */
 static void see_member(struct graph *g, uint32_t id, struct head *head, int rank)
 {
@@ -149,6 +154,9 @@ static void see_member(struct graph *g, uint32_t id, struct head *head, int rank
 	head->waits = true;
 	if (entered != NULL && entered->number >= head->number)
 		return;
+	/* Without any entry of the group in its dump, it may have ended this one if it has another head. */
+	if (entered != NULL && entered->name[0] == '\0' && has_head(g, i))
+		return;
 	head->unentered = true;
 	g->is_unentered[i] = true;
 }
@@ -166,11 +174,6 @@ static void see_members(struct graph *g)
 
 /* --- verdicts --- */
 
-static bool has_head(const struct graph *g, size_t i)
-{
-	return g->is_opaque[i] || g->head[i] != STRTAB_NONE;
-}
-
 static bool waits_for_entered(const struct head *head)
 {
 	return head->waits && !head->unentered;
@@ -179,6 +182,7 @@ static bool waits_for_entered(const struct head *head)
 /* Who has nothing open is where a chain ends; else who waits only for those that wait for it. */
 static void find_behind(struct graph *g, struct waitgraph *ret)
 {
+	size_t accused = 0;
 	bool idle = false;
 
 	for (size_t i = 0; i < g->cnt; i++)
@@ -188,7 +192,10 @@ static void find_behind(struct graph *g, struct waitgraph *ret)
 			continue;
 		ret->behind[i] =
 			idle ? !has_head(g, i) : waits_for_entered(&g->heads.data[g->head[i]]);
+		accused += ret->behind[i];
 	}
+	if (2 * accused > g->cnt) /* rather the others have gone on alone */
+		memset(ret->behind, 0, g->cnt * sizeof(*ret->behind));
 }
 
 static bool any(const bool *flags, size_t cnt)
