@@ -71,7 +71,9 @@ def judge_ranks(truth: dict[str, Any], accused: set[int]) -> str:
 def judge_ours(truth: dict[str, Any], report: dict[str, Any]) -> Said:
     findings = report["findings"]
     accused: set[int] = set().union(*(rank_set(one["ranks"]) for one in findings))
-    said = "; ".join(f"{o['id']} {o['cause']} {o['ranks']} {o['function']['name']}" for o in findings)
+    said = "; ".join(
+        f"{o['id']} {o['cause']} {o['ranks']} {o['function']['name']}" for o in findings
+    )
     word = judge_ranks(truth, accused)
     if word == "right" and findings:
         first = findings[0]
