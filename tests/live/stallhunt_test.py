@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job that other processes make slow: the stall window opens by itself, and the report has who and why."""
+"""A job that other processes make slow: a stall window opens, and the report has who and why."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class StallHunt(TorchLiveTest):
         return [self.read(path.name) for path in self.out.glob("stalls-*.json")]
 
     def test_a_report_of_a_starved_rank_gets_who_took_its_cpu(self) -> None:
-        command = (sys.executable, RANKS, "2", str(self.script), str(self.end), str(self.cpu))
+        command = (self.python, RANKS, "2", str(self.script), str(self.end), str(self.cpu))
         with self.job(*QUICK, "--no-audit", "--", *command) as job:
             self.await_workers(2, 40)
             self.starve()
