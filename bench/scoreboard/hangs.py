@@ -121,15 +121,18 @@ def judge_torch(truth: dict[str, Any], folder: pathlib.Path) -> Said | None:
     return Said(judge_ranks(truth, accused), str(sorted(accused)))
 
 
-def play(program: str, scenario: str, dumps: str, workers: int, seed: int, torch: bool) -> Row:
+def play(
+    options: argparse.Namespace, scenario: str, dumps: str, workers: int, seed: int, torch: bool
+) -> Row:
     with tempfile.TemporaryDirectory(prefix="hangs-") as name:
         call(
-            program, "simulate", "-s", scenario, "--workers", workers, "--seed", seed,
+            options.simulator, "simulate", "-s", scenario, "--workers", workers, "--seed", seed,
             "--dumps", dumps, "-o", name,
         )  # fmt: skip
         folder = pathlib.Path(name)
         truth = json.loads((folder / "truth.json").read_text())
-        report = json.loads(call(program, "analyze", "--format", "json", name))
+        (folder / "truth.json").unlink()  # earlier versions of analyze would take it for a trace
+        report = json.loads(call(options.program, "analyze", "--format", "json", name))
         theirs = judge_torch(truth, folder) if torch and dumps == "recorder" else None
     return Row(scenario, dumps, workers, seed, truth, judge_ours(truth, report), theirs)
 
@@ -195,16 +198,19 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--no-torch", action="store_true", help="without PyTorch's analyser")
     parser.add_argument("--errors", type=int, default=0, help="print so many errors")
     parser.add_argument("--program", default=str(ROOT / "build/src/cmd/perftracker"))
-    return parser.parse_args()
+    parser.add_argument("--simulator", help="the perftracker that makes the jobs (the same)")
+    options = parser.parse_args()
+    options.simulator = options.simulator or options.program
+    return options
 
 
 def main() -> int:
     options = parse()
-    chosen = options.scenarios.split(",") if options.scenarios else scenarios(options.program)
+    chosen = options.scenarios.split(",") if options.scenarios else scenarios(options.simulator)
     torch = not options.no_torch and has_torch()
     seeds = [2 * i + (options.set == "judge") for i in range(1, options.seeds + 1)]
     rows = [
-        play(options.program, name, dumps, workers, seed, torch)
+        play(options, name, dumps, workers, seed, torch)
         for name in chosen
         for dumps in DUMPS
         for workers in map(int, options.sizes.split(","))

@@ -63,9 +63,7 @@ class Forbidden(unittest.TestCase):
         self.assertIn("TracerPid:\t0\n", status)
         self.assertRegex(status, r"State:\t[SR] ")
 
-    def ask(
-        self, calls: list[str], error: int, *words: object
-    ) -> subprocess.CompletedProcess[str]:
+    def ask(self, calls: list[str], error: int, *words: object) -> subprocess.CompletedProcess[str]:
         numbers = [NUMBERS[platform.machine()][call] for call in calls]
         try:
             return subprocess.run(
