@@ -4,8 +4,8 @@
     .venv/bin/python bench/scoreboard/hangs.py             # 1,500 jobs, with odd seeds
     .venv/bin/python bench/scoreboard/hangs.py --set tune  # even seeds: to look for errors
 
-PyTorch's analyser (torch.distributed.flight_recorder) reads the same flight recorders, if the Python
-that runs this has it.
+PyTorch's analyser (torch.distributed.flight_recorder) reads the same flight recorders, if the
+Python that runs this has it.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import platform
 import signal
@@ -124,3 +123,6 @@ class StallHunt(TorchLiveTest):
         told = [line for line in notes if "smaps_reader.py" in line]
         self.assertTrue(told, notes)
         self.assertIn("memory map", told[0])
+        shares = [line for line in notes if "stalls explain " in line]
+        self.assertTrue(shares, notes)
+        self.assertIn("is not explained", shares[0])

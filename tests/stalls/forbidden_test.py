@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`perftracker stacks` and `stalls` where a seccomp filter forbids what they need: one clear line."""
+"""`perftracker stacks` and `stalls` where a seccomp filter forbids their calls: one clear line."""
 
 from __future__ import annotations
 

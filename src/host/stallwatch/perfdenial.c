@@ -28,9 +28,8 @@ bool perfdenial_is_filter(const char *status, int error)
 
 	if (number_of(status, "Seccomp", 10) != FILTER_MODE)
 		return false;
-	return error == ENOSYS ||
-	       ((error == EPERM || error == EACCES) &&
-		(number_of(status, "CapEff", 16) & capable) != 0);
+	return error == ENOSYS || ((error == EPERM || error == EACCES) &&
+				   (number_of(status, "CapEff", 16) & capable) != 0);
 }
 
 bool perfdenial_find(int error)

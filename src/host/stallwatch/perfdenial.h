@@ -14,6 +14,6 @@ bool perfdenial_is_filter(const char *status, int error);
 /* Whether a filter of this process forbids perf_event_open. */
 bool perfdenial_find(int error);
 
-#define PERFDENIAL_FILTER                                                                   \
+#define PERFDENIAL_FILTER                                                                  \
 	"a seccomp filter forbids perf_event_open; in a container, run it with a profile " \
 	"that allows it"

@@ -378,8 +378,7 @@ static void tell_cpus(int error, struct stall_recording *recording)
 		return;
 	if (perfdenial_find(-error)) {
 		(void)stallrecording_note(
-			recording,
-			"who had the CPUs and who woke the threads: " PERFDENIAL_FILTER);
+			recording, "who had the CPUs and who woke the threads: " PERFDENIAL_FILTER);
 		return;
 	}
 	(void)snprintf(

@@ -116,9 +116,10 @@ static int add_events(struct stallwatch *watch, const char *root)
 			(void)snprintf(text, sizeof(text), "exact times of threads: %s",
 				       PERFDENIAL_FILTER);
 		else
-			(void)snprintf(text, sizeof(text),
-				       "exact times of threads: the kernel refuses their events (%s)",
-				       strerror(-denied));
+			(void)snprintf(
+				text, sizeof(text),
+				"exact times of threads: the kernel refuses their events (%s)",
+				strerror(-denied));
 		error = stallrecording_note(recording, text);
 	}
 	if (error < 0)
