@@ -193,6 +193,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--set", choices=("judge", "tune"), default="judge", help="which seeds")
     parser.add_argument("--seeds", type=int, default=4, help="jobs of a kind, size and dumps")
+    parser.add_argument("--first-seed", type=int, help="of the seeds, which go up by 2")
     parser.add_argument("--scenarios", help="comma-separated (default: all)")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="workers")
     parser.add_argument("--no-torch", action="store_true", help="without PyTorch's analyser")
@@ -208,7 +209,8 @@ def main() -> int:
     options = parse()
     chosen = options.scenarios.split(",") if options.scenarios else scenarios(options.simulator)
     torch = not options.no_torch and has_torch()
-    seeds = [2 * i + (options.set == "judge") for i in range(1, options.seeds + 1)]
+    first = options.first_seed or 2 + (options.set == "judge")
+    seeds = [first + 2 * i for i in range(options.seeds)]
     rows = [
         play(options, name, dumps, workers, seed, torch)
         for name in chosen

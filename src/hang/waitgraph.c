@@ -219,6 +219,8 @@ static void find_absent(const struct graph *g, struct waitgraph *ret)
 	for (int rank = 0; rank < g->rank_cnt; rank++)
 		if (g->is_absent[rank])
 			ret->absent[ret->absent_cnt++] = rank;
+	if (ret->absent_cnt > g->cnt)
+		ret->absent_cnt = 0; /* most dumps were not given, and say nothing */
 }
 
 /* What most of those at a head are at (Boyer-Moore majority vote); NULL: no majority. */

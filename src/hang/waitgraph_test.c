@@ -111,6 +111,12 @@ static void a_rank_without_a_record_is_absent_if_chains_end_there_alone(void **s
 	arena_done(&job.arena);
 
 	job_make(&job);
+	(void)launch(&job, 0, D, 2);
+	find(&job, 1);
+	assert_int_equal(job.graph.absent_cnt, 0); /* three of four: they were not given */
+	arena_done(&job.arena);
+
+	job_make(&job);
 	for (int rank = 0; rank < 2; rank++)
 		(void)launch(&job, rank, D, 2);
 	find(&job, 3);
