@@ -24,7 +24,7 @@ struct blocked {
 	struct meetings meetings;
 	struct waitgraph graph;
 	bool graphed;  /* the graph decides who is behind, not the numbers alone */
-	bool bare;	       /* neither marks nor collectives are known */
+	bool bare;     /* neither marks nor collectives are known */
 	bool any_idle; /* a rank has not entered what others have, and is in no collective at all */
 	size_t *rules; /* by record: index of its rule; HANG_NO_RULE: a victim */
 	uint64_t front; /* progress of the majority */
