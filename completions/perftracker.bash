@@ -24,7 +24,7 @@ _perftracker_options() {
 	flame) echo '--weight --ranks --format --output --help' ;;
 	replay) echo '--rank --output --help' ;;
 	dump) echo '--format --top --collectives --help' ;;
-	simulate) echo '--scenario --output --workers --seed --strength --level --iterations --onset --tensor --pipeline --expert --host-workers --skew --counters --list --format --help' ;;
+	simulate) echo '--scenario --output --workers --seed --strength --level --iterations --onset --tensor --pipeline --expert --host-workers --skew --counters --dumps --list --format --help' ;;
 	summarize) echo '--output --rank --host-ranks --steps --skip-first --sidecar --flight-fd --sidecar-fd --keep --job --help' ;;
 	localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --color --verbose --jobs --help' ;;
 	doctor) echo '--python --format --verbose --exit-code --root --help' ;;
@@ -174,6 +174,7 @@ _perftracker_value() {
 	'simulate --host-workers') ;;
 	'simulate --skew') ;;
 	'simulate --counters') ;;
+	'simulate --dumps') ;;
 	'simulate --format' | 'simulate -f') _perftracker_words 'text json' ;;
 	'summarize --output' | 'summarize -o') _perftracker_paths -f ;;
 	'summarize --rank') ;;

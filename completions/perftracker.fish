@@ -204,6 +204,7 @@ complete -c perftracker -n '__fish_seen_subcommand_from simulate' -l expert -x -
 complete -c perftracker -n '__fish_seen_subcommand_from simulate' -l host-workers -x -d 'ranks of a host'
 complete -c perftracker -n '__fish_seen_subcommand_from simulate' -l skew -x -d 'standard deviation of the hosts'\'' clocks'
 complete -c perftracker -n '__fish_seen_subcommand_from simulate' -l counters -x -d 'counters in the traces, for example sm_active,pcie_tx; none; all'
+complete -c perftracker -n '__fish_seen_subcommand_from simulate' -l dumps -x -d 'what a job that hangs leaves: recorder,stacks,py-spy'
 complete -c perftracker -n '__fish_seen_subcommand_from simulate' -l list -d 'print the scenarios and exit'
 complete -c perftracker -n '__fish_seen_subcommand_from simulate' -l format -s f -x -a 'text json' -d 'format of --list'
 complete -c perftracker -n '__fish_seen_subcommand_from simulate' -l help -s h -d 'show help'

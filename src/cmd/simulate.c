@@ -5,8 +5,10 @@
 #include "base/file.h"
 #include "cmd/cmd.h"
 #include "format/sidecar/sidecar_file.h"
+#include "simulate/hang/hangjob.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +16,7 @@
 struct simulate_args {
 	struct simulate_options simulate;
 	const char *output;
+	uint32_t dumps; /* enum hangjob_dump */
 	bool list;
 	enum output_format format; /* of --list: text or JSON */
 };
@@ -41,6 +44,39 @@ static int set_counters(void *ret, const char *text, struct err *err)
 	}
 	*(uint32_t *)ret = mask;
 	return 0;
+}
+
+static const struct dump_word {
+	const char *word;
+	uint32_t dump;
+	const char *prefix, *suffix; /* of its files */
+	void (*write)(const struct hangjob *job, int rank, struct str *out);
+} dump_words[] = {
+	{ "recorder", HANGJOB_RECORDER, "nccl_trace_rank_", "", hangjob_recorder },
+	{ "stacks", HANGJOB_STACKS, "stacks-rank", ".json", hangjob_stacks },
+	{ "py-spy", HANGJOB_PYSPY, "py-spy-rank", ".json", hangjob_pyspy },
+};
+
+/* Setter of --dumps: "recorder,stacks". */
+static int set_dumps(void *ret, const char *text, struct err *err)
+{
+	uint32_t mask = 0;
+
+	(void)err; /* the row says what is expected */
+	while (*text != '\0') {
+		const size_t len = strcspn(text, ",");
+		size_t i = 0;
+
+		while (i < ARRAY_SIZE(dump_words) && (strlen(dump_words[i].word) != len ||
+						      strncmp(dump_words[i].word, text, len) != 0))
+			i++;
+		if (i == ARRAY_SIZE(dump_words))
+			return -EINVAL;
+		mask |= dump_words[i].dump;
+		text += len + (text[len] == ',');
+	}
+	*(uint32_t *)ret = mask;
+	return mask != 0 ? 0 : -EINVAL;
 }
 
 #define FIELD(field) OPTION_FIELD(struct simulate_args, field)
@@ -139,6 +175,16 @@ static const struct option_row rows[] = {
 	  .preset = "all",
 	  .more = "The names are sm_active, dram, nvlink_tx, pcie_tx, pcie_rx, cpu_thread and "
 		  "run_delay." },
+	{ .name = "dumps",
+	  .argument = "LIST",
+	  FIELD(dumps),
+	  .set = set_dumps,
+	  .expected = "words of recorder,stacks,py-spy",
+	  .help = "what a job that hangs leaves: recorder,stacks,py-spy",
+	  .preset = "recorder,stacks",
+	  .more = "recorder: the flight recorder of torch; stacks: two samples by `perftracker "
+		  "stacks`; py-spy: its JSON. Of these jobs only --workers (2 to 1024), --tensor and "
+		  "--seed count, too." },
 	{ .name = "list", FIELD(list), .help = "print the scenarios and exit" },
 	{ .name = "format",
 	  .letter = 'f',
@@ -248,9 +294,79 @@ static int simulate(const struct simulate_args *o)
 	return error < 0 ? cmd_fail("%s", err.text) : EXIT_DONE;
 }
 
+/* --- jobs that hang --- */
+
+static int write_dump(const struct hangjob *job, const struct dump_word *word, int rank,
+		      const char *folder, struct err *err)
+{
+	const int64_t written_ns = hangjob_written_ns(job);
+	const struct timespec at = { .tv_sec = written_ns / NSEC_PER_SEC,
+				     .tv_nsec = written_ns % NSEC_PER_SEC };
+	const struct timespec written[2] = { at, at };
+	struct str path = { 0 }, text = { 0 };
+	int error;
+
+	word->write(job, rank, &text);
+	str_printf(&path, "%s/%s%d%s", folder, word->prefix, rank, word->suffix);
+	error = str_error(&text) < 0 || str_error(&path) < 0
+			? err_set(err, ENOMEM, "out of memory")
+			: output_text(&text, str_borrow(&path), err);
+	if (error == 0 && utimensat(AT_FDCWD, str_borrow(&path), written, 0) < 0)
+		error = err_set(err, errno, "%s: cannot set its time: %s", str_borrow(&path),
+				strerror(errno));
+	str_done(&path);
+	str_done(&text);
+	return error;
+}
+
+static int write_dumps(const struct hangjob *job, const struct simulate_args *o, struct err *err)
+{
+	struct str path = { 0 }, truth = { 0 };
+	int error = 0;
+
+	for (int rank = 0; rank < hangjob_worker_cnt(job); rank++)
+		for (size_t i = 0; i < ARRAY_SIZE(dump_words) && error == 0; i++)
+			if (hangjob_has_worker(job, rank) && (o->dumps & dump_words[i].dump) != 0)
+				error = write_dump(job, &dump_words[i], rank, o->output, err);
+	hangjob_truth(job, &truth);
+	str_printf(&path, "%s/truth.json", o->output);
+	if (error == 0)
+		error = str_error(&truth) < 0 || str_error(&path) < 0
+				? err_set(err, ENOMEM, "out of memory")
+				: output_text(&truth, str_borrow(&path), err);
+	str_done(&path);
+	str_done(&truth);
+	return error;
+}
+
+static int simulate_hang(const struct simulate_args *o)
+{
+	const struct hangjob_options options = { .scenario = o->simulate.scenario,
+						 .worker_cnt = o->simulate.worker_cnt,
+						 .tp = o->simulate.tp,
+						 .seed = o->simulate.seed,
+						 .dumps = o->dumps };
+	struct hangjob *job;
+	struct err err = { "out of memory" };
+	int error = hangjob_open(&options, &job, &err);
+
+	if (error == -EINVAL)
+		return cmd_usage_error("simulate", "%s", err.text);
+	if (error < 0)
+		return cmd_fail("%s", err.text);
+	if (mkdir(o->output, 0755) < 0 && errno != EEXIST)
+		error = err_set(&err, errno, "%s: cannot make the folder: %s", o->output,
+				strerror(errno));
+	if (error == 0)
+		error = write_dumps(job, o, &err);
+	hangjob_close(job);
+	return error < 0 ? cmd_fail("%s", err.text) : EXIT_DONE;
+}
+
 static int simulate_main(const struct command *command, int argc, char **argv)
 {
-	struct simulate_args o = { .simulate = simulate_defaults(NULL) };
+	struct simulate_args o = { .simulate = simulate_defaults(NULL),
+				   .dumps = HANGJOB_RECORDER | HANGJOB_STACKS };
 	int first, status = optiontable_parse(command, argc, argv, &o, &first);
 
 	if (status != OPTIONS_PARSED)
@@ -265,7 +381,7 @@ static int simulate_main(const struct command *command, int argc, char **argv)
 				       "expected --scenario NAME; --list prints names");
 	if (o.output == NULL)
 		return cmd_usage_error(command->name, "expected -o DIR");
-	return simulate(&o);
+	return hangjob_is(o.simulate.scenario) ? simulate_hang(&o) : simulate(&o);
 }
 
 const struct command cmd_simulate = {

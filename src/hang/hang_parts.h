@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of hangdiagnosis.h: hangwitness.c finds out which ranks to accuse, stackfacts.c what
- * their stacks show, hangrules.c which finding that is, hangfinding.c writes it down.
+ * their stacks show, hangrules.c which finding that is, hangpause.c
+ * what may be no hang, hangfinding.c writes it down.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 #include "hang/hangrules.h"
 #include "hang/meetings.h"
 #include "hang/stackfacts.h"
+#include "hang/waitgraph.h"
 #include "model/hang/hangrecord.h"
 #include "model/report.h"
 
@@ -20,6 +22,9 @@ struct blocked {
 	size_t cnt;
 	struct stackfacts *stackfacts; /* by record */
 	struct meetings meetings;
+	struct waitgraph graph;
+	bool graphed;  /* the graph decides who is behind, not the numbers alone */
+	bool bare;     /* neither marks nor collectives are known */
 	bool any_idle; /* a rank has not entered what others have, and is in no collective at all */
 	size_t *rules; /* by record: index of its rule; HANG_NO_RULE: a victim */
 	uint64_t front; /* progress of the majority */
@@ -46,6 +51,14 @@ struct blocked {
 /* Compares the ranks' marks, then collectives, then stacks. Fills rules. Returns 0 or -ENOMEM. */
 _must_check_ int hangwitness_find(struct blocked *b);
 
+/* hangpause.c: whether an accused rank may only take long; whether all of them may, or nothing hangs. */
+bool hang_may_pause(const struct blocked *b, size_t i);
+bool hang_is_pause(const struct blocked *b, size_t *ret_first);
+/* Fills verdict and reason. Returns 0 or -ENOMEM. */
+_must_check_ int hang_say_pause(const struct blocked *b, size_t first, struct report *report);
+
+/* The functions of a worker: of the flight recorder, else those read from outside; "": unknown. */
+const char *hang_stack(const struct blocked *b, size_t i);
 bool hang_is_stopped(const struct hang_record *record);
 bool hang_is_gone(const struct hang_record *record);
 

@@ -2,7 +2,6 @@
 #include "base/str.h"
 #include "base/text/pythoncode.h"
 #include "hang/hang_parts.h"
-#include "hang/longcalls.h"
 #include "model/place/place.h"
 
 #include <errno.h>
@@ -119,7 +118,9 @@ static void append_exit(struct str *line, const struct hang_record *record)
 static void append_state(struct str *line, const struct blocked *b,
 			 const struct hang_record *record)
 {
-	if (hang_is_gone(record))
+	if (record->absent)
+		str_append(line, ", left no dump");
+	else if (hang_is_gone(record))
 		append_exit(line, record);
 	else if (record->process == 't')
 		str_append(line, ", stopped by a tracer (state t)");
@@ -184,11 +185,6 @@ static int name_children(const struct blocked *b, const char *place, struct find
 	return ret->name != NULL ? 0 : -ENOMEM;
 }
 
-static const char *stack_of(const struct blocked *b, size_t i)
-{
-	return b->records[i].stack[0] != '\0' ? b->records[i].stack : b->stackfacts[i].stack;
-}
-
 /* Names the finding by the collective in which a victim waits, which the accused went past. */
 static int name_skipped(const struct blocked *b, struct finding *ret)
 {
@@ -199,7 +195,7 @@ static int name_skipped(const struct blocked *b, struct finding *ret)
 		i++;
 	if (i == b->cnt || *hang_innermost(b, i) == '\0')
 		return 0;
-	error = split_stack(b->arena, stack_of(b, i), ret);
+	error = split_stack(b->arena, hang_stack(b, i), ret);
 	if (error < 0)
 		return error;
 	ret->name = ret->stack[ret->stack_cnt - 1];
@@ -240,14 +236,14 @@ static int name_function(const struct blocked *b, size_t rule, size_t first, str
 	if (b->skipped && hangrules[rule].needs == (HANG_SKIPPED | HANG_ROAMS) &&
 	    record->life == HANG_RUNNING)
 		return name_skipped(b, ret);
-	if (hangrules[rule].by_state || *stack_of(b, first) == '\0')
+	if (hangrules[rule].by_state || *hang_stack(b, first) == '\0')
 		return 0;
 	for (size_t i = first + 1; i < b->cnt; i++) {
 		if (b->rules[i] == rule &&
 		    strcmp(hang_innermost(b, i), hang_innermost(b, first)) != 0)
 			return 0;
 	}
-	error = split_stack(b->arena, stack_of(b, first), ret);
+	error = split_stack(b->arena, hang_stack(b, first), ret);
 	if (error == 0) {
 		cut_to_users(ret);
 		ret->name = ret->stack[ret->stack_cnt - 1];
@@ -464,39 +460,6 @@ static int say_stuck(const struct blocked *b, struct report *report)
 	return report->reason != NULL ? 0 : -ENOMEM;
 }
 
-/* Whether all ranks accused may only take long. */
-static bool is_pause(const struct blocked *b, size_t *ret_first)
-{
-	size_t cnt = 0;
-
-	for (size_t i = 0; i < b->cnt; i++) {
-		if (b->rules[i] == HANG_NO_RULE)
-			continue;
-		if (!hangrules[b->rules[i]].pause)
-			return false;
-		*ret_first = cnt++ == 0 ? i : *ret_first;
-	}
-	return cnt > 0;
-}
-
-static int say_pause(const struct blocked *b, size_t first, struct report *report)
-{
-	const char *does = longcalls_find(stack_of(b, first));
-
-	report->verdict = VERDICT_INCONCLUSIVE;
-	report->finding_cnt = 0;
-	if (does != NULL)
-		report->reason = arena_printf(
-			b->arena,
-			"rank %d %s since %.0f s, which may only take long: a hang is reported after %d s",
-			b->records[first].rank, does,
-			(double)b->records[first].silent_ns / NSEC_PER_SEC,
-			(int)(HANG_PAUSE_NS / NSEC_PER_SEC));
-	else
-		report->reason = "no iteration ends, but all ranks run, and their stacks move";
-	return report->reason != NULL ? 0 : -ENOMEM;
-}
-
 int hang_fill_report(const struct blocked *b, bool blind, struct report *report)
 {
 	size_t first = 0;
@@ -512,8 +475,8 @@ int hang_fill_report(const struct blocked *b, bool blind, struct report *report)
 	};
 	if (ret < 0)
 		return ret;
-	if (is_pause(b, &first)) {
-		ret = say_pause(b, first, report);
+	if (hang_is_pause(b, &first)) {
+		ret = hang_say_pause(b, first, report);
 		return ret < 0 ? ret : fill_notes(b, blind, report);
 	}
 	if (report->finding_cnt > 0) {
@@ -524,6 +487,41 @@ int hang_fill_report(const struct blocked *b, bool blind, struct report *report)
 	report->verdict = VERDICT_STUCK;
 	ret = say_stuck(b, report);
 	return ret < 0 ? ret : fill_notes(b, blind, report);
+}
+
+/* Copies the records, and adds those of ranks without a dump that others wait for. */
+static int take_records(struct blocked *b, const struct hang_facts *facts)
+{
+	struct hang_record *records = arena_calloc(b->arena, facts->cnt + 1, sizeof(*records)),
+			   *all;
+	int error = records != NULL ? 0 : -ENOMEM;
+
+	if (error == 0 && facts->cnt > 0)
+		memcpy(records, facts->records, facts->cnt * sizeof(*records));
+	if (error == 0)
+		error = meetings_number(records, facts->cnt, b->arena);
+	if (error == 0)
+		error = waitgraph_find(records, facts->cnt, b->arena, &b->graph);
+	if (error < 0)
+		return error;
+	all = arena_calloc(b->arena, facts->cnt + b->graph.absent_cnt + 1, sizeof(*all));
+	if (all == NULL)
+		return -ENOMEM;
+	memcpy(all, records, facts->cnt * sizeof(*all));
+	for (size_t i = 0; i < b->graph.absent_cnt; i++)
+		all[facts->cnt + i] = (struct hang_record){ .rank = b->graph.absent[i],
+							    .absent = true,
+							    .host = "",
+							    .source = "",
+							    .stack = "",
+							    .leaf = "",
+							    .awaited = "",
+							    .ended = "",
+							    .says = "",
+							    .child = "" };
+	b->records = all;
+	b->cnt = facts->cnt + b->graph.absent_cnt;
+	return 0;
 }
 
 static int add_stacks(const struct blocked *b, struct report *report)
@@ -541,16 +539,9 @@ static int add_stacks(const struct blocked *b, struct report *report)
 
 int hangdiagnosis_make(const struct hang_facts *facts, struct report *report)
 {
-	struct blocked b = { .cnt = facts->cnt, .arena = &report->arena };
-	struct hang_record *records =
-		arena_calloc(&report->arena, facts->cnt + 1, sizeof(*records));
-	int error = records != NULL ? 0 : -ENOMEM;
+	struct blocked b = { .arena = &report->arena };
+	int error = take_records(&b, facts);
 
-	if (error == 0 && facts->cnt > 0)
-		memcpy(records, facts->records, facts->cnt * sizeof(*records));
-	if (error == 0)
-		error = meetings_number(records, facts->cnt, &report->arena);
-	b.records = records;
 	if (error == 0)
 		error = hangwitness_find(&b);
 	if (error == 0)

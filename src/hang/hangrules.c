@@ -29,6 +29,11 @@ const struct hang_rule hangrules[] = {
 	  "Find who sent the stop signal or holds the process in a debugger or freezer; kill -CONT "
 	  "resumes it.",
 	  "process stopped (SIGSTOP or a debugger)", true, CONFIDENCE_HIGH },
+	{ HANG_ABSENT, 0, "PT-917", "no-dump", "a rank left no dump, and the others wait for it",
+	  "See whether the process of this rank has ended: its own output, the kernel log, the exit "
+	  "codes of the launcher. If it runs, take its stacks and read them with these dumps: "
+	  "perftracker stacks PID --format json.",
+	  "left no dump", true, CONFIDENCE_MEDIUM },
 	{ HANG_HALTED, 0, .id = NULL }, /* it waits for that one, or for who does */
 	{ HANG_SKIPPED, HANG_ROAMS, .id = NULL },
 	{ HANG_ACCUSED | HANG_PAUSES, HANG_LOCK, .id = "", .pause = true },
@@ -52,6 +57,11 @@ const struct hang_rule hangrules[] = {
 	  "Its peers have finished a collective that this rank has not, so its GPU or its driver does "
 	  "not go on: see the kernel log for Xid or reset messages, and the health of the GPU.",
 	  "in a collective that its peers have finished", false, CONFIDENCE_MEDIUM },
+	{ HANG_UNBEGUN, 0, "PT-914", "gpu-work-not-ending", "work of a GPU does not end",
+	  "The GPUs of its peers have begun a collective that the GPU of this rank has not, so a "
+	  "kernel or copy before it does not end: see the kernel log for Xid or reset messages, and "
+	  "the kernels that the named function launched.",
+	  "before a collective that its peers have begun", false, CONFIDENCE_MEDIUM },
 	{ HANG_ACCUSED | HANG_GPU, HANG_NOT_ENTERED | HANG_MISMATCH, "PT-914",
 	  "gpu-work-not-ending", "work of a GPU does not end",
 	  "The rank waits for its GPU, in no collective: see the kernel log for Xid or reset "
@@ -75,6 +85,11 @@ const struct hang_rule hangrules[] = {
 	  "a rank has not entered a collective",
 	  "The other ranks are in the collective and wait for this one. " SEE_TIMELINE,
 	  "on its way to a collective", false, CONFIDENCE_MEDIUM },
+	{ HANG_NOT_ENTERED | HANG_AT_LOADER, 0, "PT-904", "loader-blocked",
+	  "no batch from the data loader",
+	  "The data loader of this rank returns no batch: look at its worker processes and at the "
+	  "storage or service they read from.",
+	  "dataloader.next", false, CONFIDENCE_HIGH },
 	{ HANG_NOT_ENTERED, 0, "PT-906", "collective-not-entered",
 	  "a rank has not entered a collective",
 	  "The other ranks are in the collective and wait for this one. " SEE_TIMELINE,

@@ -22,7 +22,7 @@ enum hang_fact {
 	HANG_ELSEWHERE = 1 << 9,   /* than the majority, which waits */
 	HANG_MISMATCH = 1 << 10,   /* in another collective than the majority */
 	HANG_ALONE = 1 << 11,	   /* the only rank */
-	HANG_ACCUSED = 1 << 12,	   /* at least one of the six above, or HANG_SKIPPED and ROAMS */
+	HANG_ACCUSED = 1 << 12,	   /* at least one of the above, or HANG_SKIPPED and ROAMS */
 	HANG_IN_KERNEL = 1 << 13,  /* in uninterruptible sleep */
 	HANG_LOCK = 1 << 14,	   /* its stack: waits for a lock */
 	HANG_LOOP = 1 << 15,	   /* its stack, twice: runs in one function */
@@ -31,6 +31,8 @@ enum hang_fact {
 	HANG_PAUSES = 1 << 21,	   /* in a function that may take long: longcalls.h */
 	HANG_MOVES = 1 << 23,	   /* its stack, twice: it is at work, and in no collective */
 	HANG_UNFINISHED = 1 << 24, /* its peers have finished a collective that it has not */
+	HANG_ABSENT = 1 << 25,	   /* it left no dump, and others wait for it */
+	HANG_UNBEGUN = 1 << 26,	   /* its device has not begun the collective its peers are in */
 	HANG_HALTED = 1 << 18,	   /* the job: a process is stopped or gone, which explains waits */
 	HANG_SKIPPED = 1 << 19,	   /* the job: those behind wait in a collective, others went on */
 	HANG_NOBODY = 1 << 20,	   /* the job: no rank is accused */

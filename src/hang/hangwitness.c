@@ -44,7 +44,8 @@ static bool is_running(const struct hang_record *record)
 
 bool hang_is_gone(const struct hang_record *record)
 {
-	return record->process == 'X' || record->process == 'Z' || record->life == HANG_GONE;
+	return record->absent || record->process == 'X' || record->process == 'Z' ||
+	       record->life == HANG_GONE;
 }
 
 const struct hang_entered *hang_entered_last(const struct blocked *b, size_t i)
@@ -56,19 +57,21 @@ static bool has_not_entered(const struct blocked *b, size_t i)
 {
 	const struct hang_entered *entered = hang_entered_last(b, i);
 
+	if (b->graphed)
+		return b->graph.behind[i];
 	return entered != NULL && entered->number < b->desync.front->number &&
 	       (!b->any_idle || b->meetings.idle[i]);
 }
 
 /* That of the flight recorder, else the one read from outside. */
-static const char *stack_of(const struct blocked *b, size_t i)
+const char *hang_stack(const struct blocked *b, size_t i)
 {
 	return b->records[i].stack[0] != '\0' ? b->records[i].stack : b->stackfacts[i].stack;
 }
 
 const char *hang_innermost(const struct blocked *b, size_t i)
 {
-	const char *stack = stack_of(b, i);
+	const char *stack = hang_stack(b, i);
 	const char *last = strrchr(stack, '\n');
 
 	return last != NULL ? last + 1 : stack;
@@ -113,7 +116,7 @@ static bool is_in_collective(const struct blocked *b, size_t i)
 {
 	if (b->stackfacts[i].in_collective || is_below(hang_innermost(b, i), "torch/distributed/"))
 		return true;
-	return *hang_waits_for(b, i) != '\0' && ends_in_distributed(stack_of(b, i));
+	return *hang_waits_for(b, i) != '\0' && ends_in_distributed(hang_stack(b, i));
 }
 
 static bool has_frame(const char *stack, const char *function)
@@ -133,7 +136,7 @@ static void find_in_collectives(struct blocked *b)
 {
 	for (size_t i = 0; i < b->cnt && b->in_collective_cnt < HANG_CALLERS_MAX; i++) {
 		if (is_in_collective(b, i) && *hang_waits_for(b, i) != '\0')
-			b->in_collectives[b->in_collective_cnt++] = stack_of(b, i);
+			b->in_collectives[b->in_collective_cnt++] = hang_stack(b, i);
 	}
 }
 
@@ -167,11 +170,17 @@ static bool waits_for_others(const struct blocked *b, size_t i)
 		is_below(at, "torch/nn/parallel/") || calls_collective(b, i));
 }
 
+/* Of stacks alone: a rank that waits for its GPU may wait for others, by what it launched there. */
+static bool may_wait_on_gpu(const struct blocked *b, size_t i)
+{
+	return b->bare && (b->stackfacts[i].facts & HANG_GPU) != 0;
+}
+
 static bool is_elsewhere(const struct blocked *b, size_t i)
 {
 	const char *at = hang_innermost(b, i);
 
-	if (*at == '\0' || is_in_collective(b, i) || b->mismatch)
+	if (*at == '\0' || is_in_collective(b, i) || b->mismatch || may_wait_on_gpu(b, i))
 		return false;
 	if (b->cluster != NULL)
 		return strcmp(at, b->cluster) != 0;
@@ -184,7 +193,7 @@ static bool find_waiters(const struct blocked *b)
 	size_t waiters = 0, others = 0;
 
 	for (size_t i = 0; i < b->cnt; i++) {
-		bool waits = waits_for_others(b, i);
+		bool waits = waits_for_others(b, i) || may_wait_on_gpu(b, i);
 
 		waiters += waits;
 		others += !waits && *hang_innermost(b, i) != '\0';
@@ -236,6 +245,9 @@ static bool roams(const struct blocked *b, size_t i)
 /* A job of one process, whose stack is known. */
 static bool is_alone(const struct blocked *b, size_t i)
 {
+	if (b->records[i].world_size == 0 &&
+	    (b->stackfacts[i].in_collective || is_in_collective(b, i) || may_wait_on_gpu(b, i)))
+		return false;
 	return b->cnt == 1 && b->records[i].world_size <= 1 && *hang_innermost(b, i) != '\0';
 }
 
@@ -261,7 +273,7 @@ const char *hang_meeting(const struct blocked *b, size_t i)
 static bool all_meet(const struct blocked *b)
 {
 	for (size_t i = 0; i < b->cnt; i++)
-		if (*hang_meeting(b, i) == '\0' || is_p2p(stack_of(b, i)))
+		if (*hang_meeting(b, i) == '\0' || is_p2p(hang_stack(b, i)))
 			return false;
 	return b->cnt > 1;
 }
@@ -285,6 +297,11 @@ static bool is_at_another(const struct blocked *b, size_t i)
 
 /* --- the verdict on each rank --- */
 
+static bool differs(const struct blocked *b, size_t i)
+{
+	return b->graphed ? b->graph.other[i] : b->meetings.other[i];
+}
+
 /* What its marks, collectives and stack show beside those of the others. */
 static uint32_t compare_facts(const struct blocked *b, size_t i)
 {
@@ -299,14 +316,16 @@ static uint32_t compare_facts(const struct blocked *b, size_t i)
 		facts |= HANG_UNFINISHED;
 	else if (has_not_entered(b, i))
 		facts |= HANG_NOT_ENTERED;
+	else if (b->graphed && b->graph.unbegun[i])
+		facts |= HANG_UNBEGUN;
 	else if (is_elsewhere(b, i))
 		facts |= HANG_ELSEWHERE;
-	else if (is_at_another(b, i) || b->meetings.other[i])
+	else if (is_at_another(b, i) || differs(b, i))
 		facts |= HANG_MISMATCH;
 	if ((facts & HANG_BEHIND) == 0 && is_alone(b, i))
 		facts |= HANG_ALONE;
-	if ((facts & (HANG_UNFINISHED | HANG_NOT_ENTERED | HANG_ELSEWHERE | HANG_MISMATCH |
-		      HANG_ALONE)) != 0 ||
+	if ((facts & (HANG_UNFINISHED | HANG_UNBEGUN | HANG_NOT_ENTERED | HANG_ELSEWHERE |
+		      HANG_MISMATCH | HANG_ALONE)) != 0 ||
 	    ((facts & HANG_BEHIND) != 0 && !b->skipped))
 		facts |= HANG_ACCUSED;
 	return facts;
@@ -317,7 +336,9 @@ static uint32_t facts_of(const struct blocked *b, size_t i)
 	const struct hang_record *record = &b->records[i];
 	uint32_t facts = b->stackfacts[i].facts | compare_facts(b, i);
 
-	if (hang_is_gone(record)) {
+	if (record->absent) {
+		facts |= HANG_ABSENT;
+	} else if (hang_is_gone(record)) {
 		const bool well = record->exit_known ? record->exit_status == 0 : record->bye;
 
 		facts |= HANG_ENDED | (well ? HANG_ENDED_WELL : 0) |
@@ -329,12 +350,11 @@ static uint32_t facts_of(const struct blocked *b, size_t i)
 		facts |= HANG_IN_KERNEL;
 	if (record->mark == HANG_MARK_LOADER ||
 	    (!record->marks_known &&
-	     strstr(stack_of(b, i), "torch/utils/data/dataloader.py") != NULL))
+	     strstr(hang_stack(b, i), "torch/utils/data/dataloader.py") != NULL))
 		facts |= HANG_AT_LOADER;
 	if (record->launcher_gone)
 		facts |= HANG_UNLAUNCHED;
-	if (record->silent_ns > 0 && record->silent_ns < HANG_PAUSE_NS &&
-	    longcalls_find(stack_of(b, i)) != NULL)
+	if (hang_may_pause(b, i))
 		facts |= HANG_PAUSES;
 	if (b->all_move && record->silent_ns < HANG_PAUSE_NS)
 		facts |= HANG_ALL_MOVE;
@@ -447,11 +467,31 @@ static bool all_move(const struct blocked *b)
 	return b->cnt > 0;
 }
 
+/* Whether stacks are all that is known. */
+static bool is_bare(const struct blocked *b)
+{
+	for (size_t i = 0; i < b->cnt; i++)
+		if (b->records[i].marks_known || b->records[i].entered_cnt > 0 ||
+		    strcmp(b->records[i].source, "live") == 0)
+			return false;
+	return true;
+}
+
+static bool accuses(const struct blocked *b)
+{
+	for (size_t i = 0; i < b->cnt; i++)
+		if (b->graph.behind[i] || b->graph.other[i] || b->graph.unbegun[i] ||
+		    b->records[i].absent || b->meetings.unfinished[i])
+			return true;
+	return false;
+}
+
 /* Compares the ranks' marks, then collectives, then stacks. Returns 0 or -ENOMEM. */
 static int find_differences(struct blocked *b)
 {
 	int found = 0;
 
+	b->bare = is_bare(b);
 	b->behind_known = find_front(b->records, b->cnt, &b->front);
 	b->all_load = !b->behind_known && all_load(b);
 	b->all_move = all_move(b);
@@ -460,6 +500,10 @@ static int find_differences(struct blocked *b)
 	if (!b->behind_known && !b->skipped && !b->meetings.any_unfinished)
 		found = desync_find(b->records, b->cnt, &b->desync);
 	b->desync_known = found > 0;
+	b->graphed =
+		b->graph.known && !b->behind_known && !b->skipped && (b->graph.whole || accuses(b));
+	if (b->graphed)
+		return MIN(found, 0);
 	for (size_t i = 0; found > 0 && i < b->cnt; i++)
 		b->any_idle |= b->meetings.idle[i] && has_not_entered(b, i);
 	if (b->meetings.any_unfinished || b->meetings.any_other)
@@ -468,7 +512,8 @@ static int find_differences(struct blocked *b)
 		return MIN(found, 0);
 	b->cluster = find_cluster(b);
 	b->waiters_known = b->cluster == NULL && find_waiters(b);
-	b->mismatch = !b->skipped && find_mismatch(b);
+	/* Ranks of several groups are in several collectives: stacks alone don't say which groups. */
+	b->mismatch = !b->skipped && !b->bare && find_mismatch(b);
 	return 0;
 }
 

@@ -10,6 +10,9 @@
 
 #define HANG_PAUSE_NS (300 * NSEC_PER_SEC)
 
+/* Dumps that are written so soon after a collective was launched show no hang. */
+#define HANG_QUIET_NS (5 * NSEC_PER_SEC)
+
 /*
  * stack: functions "file.py(1): f", '\n' between. Returns what such a function does ("saves or loads a
  * checkpoint"), NULL: none is on the stack. O(length of the stack).

@@ -76,6 +76,14 @@ static bool is_same(const struct hang_entered *a, const struct hang_entered *b)
 	       a->elements == b->elements;
 }
 
+bool meetings_match(const struct hang_entered *a, const struct hang_entered *b)
+{
+	const struct hang_entered x = { .name = a->open_name, .elements = a->open_elements };
+	const struct hang_entered y = { .name = b->open_name, .elements = b->open_elements };
+
+	return is_same(&x, &y);
+}
+
 static void vote(struct meeting *meeting, const struct hang_entered *entered)
 {
 	if (entered->number != meeting->front || entered->ended)

@@ -27,6 +27,9 @@ struct meetings {
  */
 _must_check_ int meetings_number(struct hang_record *records, size_t cnt, struct arena *arena);
 
+/* Whether members of one collective can have both first open ones. */
+bool meetings_match(const struct hang_entered *a, const struct hang_entered *b);
+
 /* Arrays are in the arena. Returns 0 or -ENOMEM. O(entries). */
 _must_check_ int meetings_find(const struct hang_record *records, size_t cnt, struct arena *arena,
 			       struct meetings *ret);

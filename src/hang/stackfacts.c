@@ -235,6 +235,8 @@ static int find_leaf(const struct stacks_thread *thread, struct arena *arena, co
 	*ret = "";
 	if (thread->call[0] != '\0')
 		*ret = arena_printf(arena, "<system call %s>", thread->call);
+	else if (calls(thread, GPU_WAITS, false))
+		*ret = "<wait for its GPU>"; /* which may spin */
 	else if (sleeps(thread))
 		*ret = "<sleeping>";
 	return *ret != NULL ? 0 : -ENOMEM;
@@ -262,7 +264,7 @@ static uint32_t find_facts(struct str *says, const struct stacks_process *proces
 	if (find_lock(says, process, thread))
 		return facts | HANG_LOCK;
 	if (find_loop(says, process, thread))
-		return facts | HANG_LOOP;
+		return facts | HANG_LOOP | (stays(process, thread) ? 0 : HANG_MOVES);
 	if (process->twice && (!stays(process, thread) || thread->switched >= LIVES_SWITCHES))
 		facts |= HANG_MOVES;
 	if (thread->waits[0] != '\0')

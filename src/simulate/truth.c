@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The truth about a simulated job, as JSON. */
 #include "model/rankset.h"
+#include "simulate/hang/hangjob.h"
 #include "simulate/simulation.h"
 
 #include <math.h>
@@ -173,6 +174,25 @@ static void put_scenario(const struct scenario *s, bool json, bool last, struct 
 	str_printf(out, "]}%s\n", last ? "" : ",");
 }
 
+/* Jobs that leave dumps instead of traces. */
+static void put_hangs(bool json, struct str *out)
+{
+	const char *help, *name = hangjob_name(0, &help);
+
+	str_append(out, json ? "" : "\n  jobs that hang       what happens\n");
+	for (size_t i = 0; name != NULL; name = hangjob_name(++i, &help)) {
+		const char *more;
+		const bool last = hangjob_name(i + 1, &more) == NULL;
+
+		if (json)
+			str_printf(out,
+				   "  {\"name\": \"%s\", \"help\": \"%s\", \"dumps\": true}%s\n",
+				   name, help, last ? "" : ",");
+		else
+			str_printf(out, "  %-20s %s\n", name, help);
+	}
+}
+
 void simulate_list(struct str *out, bool json)
 {
 	size_t cnt;
@@ -180,6 +200,7 @@ void simulate_list(struct str *out, bool json)
 
 	str_append(out, json ? "[\n" : "  scenario             workers  what happens (source)\n");
 	for (size_t i = 0; i < cnt; i++)
-		put_scenario(&list[i], json, i + 1 == cnt, out);
+		put_scenario(&list[i], json, false, out);
+	put_hangs(json, out);
 	str_append(out, json ? "]\n" : "");
 }

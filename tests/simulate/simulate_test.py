@@ -53,6 +53,44 @@ class Simulate(unittest.TestCase):
             for folder in ("a", "b"):
                 self.simulate("mixed", "--workers", 4, "--level", level, folder=folder)
             self.assertEqual(self.bytes_of("a"), self.bytes_of("b"))
+        for folder in ("c", "d"):
+            self.simulate("hang-lock", "--dumps", "recorder,stacks,py-spy", folder=folder)
+        self.assertEqual(self.bytes_of("c"), self.bytes_of("d"))
+
+    def test_each_job_that_hangs_is_told_as_far_as_its_dumps_show(self) -> None:
+        """Never another rank than the true one; where the dumps show it, that one and its cause."""
+        listed = json.loads(self.call("simulate", "--list", "--format", "json").stdout)
+        names = [one["name"] for one in listed if "dumps" in one]
+        self.assertGreater(len(names), 10)
+        for seed, name in enumerate(names):
+            truth = self.simulate(name, "--workers", 16, "--seed", seed, folder=name)
+            report = self.judged(folder=name)
+            accused: set[int] = set()
+            for finding in report["findings"]:
+                accused |= ranks_of(finding["ranks"])
+            said = (name, seed, report["reason"], accused)
+            if not truth["hangs"] or truth["rank"] is None:
+                self.assertFalse(accused, said)
+            elif accused and not truth["pair"]:
+                self.assertEqual(accused, {truth["rank"]}, said)
+                self.assertIn(report["findings"][0]["cause"], truth["causes_accepted"], said)
+            self.assertTrue(accused or not truth["knowable"] or name == "hang-skipped", said)
+
+    def test_dumps_have_the_time_of_a_timeout(self) -> None:
+        """Dumps that are as old as their latest collective show no hang."""
+        self.simulate("hang-behind", "--dumps", "recorder", "--seed", 5)
+        self.assertEqual(self.judged()["verdict"], "abnormal")
+        for path in (self.folder / "job").glob("nccl_trace_rank_*"):
+            written_s = path.stat().st_mtime - 617
+            os.utime(path, (written_s, written_s))
+        report = self.judged()
+        self.assertEqual((report["verdict"], report["findings"]), ("inconclusive", []))
+        self.assertIn("the job may go on", report["reason"])
+
+    def test_wrong_words_of_dumps_are_refused(self) -> None:
+        done = self.call("simulate", "-s", "hang-lock", "--dumps", "recorder,gdb", "-o", "x")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("recorder,stacks,py-spy", done.stderr)
 
     def test_another_seed_gives_another_job(self) -> None:
         for seed in (1, 2):

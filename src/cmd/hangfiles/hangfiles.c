@@ -50,7 +50,8 @@ static void add_folder(struct search *search, const char *path, int depth)
 	while (dir != NULL && search->error == 0 && (entry = readdir(dir)) != NULL) {
 		char full[PATH_MAX];
 
-		if (entry->d_name[0] != '.' &&
+		/* truth.json is written by `simulate` beside the dumps of a job. */
+		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "truth.json") != 0 &&
 		    snprintf(full, sizeof(full), "%s/%s", path, entry->d_name) < PATH_MAX)
 			add_path(search, full, depth + 1);
 	}

@@ -2,6 +2,7 @@
 #include "host/stallwatch/perfevents.h"
 
 #include "base/str.h"
+#include "host/stallwatch/perfdenial.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -375,6 +376,11 @@ static void tell_cpus(int error, struct stall_recording *recording)
 
 	if (error == 0)
 		return;
+	if (perfdenial_find(-error)) {
+		(void)stallrecording_note(
+			recording, "who had the CPUs and who woke the threads: " PERFDENIAL_FILTER);
+		return;
+	}
 	(void)snprintf(
 		text, sizeof(text),
 		"who had the CPUs and who woke the threads: events of a whole CPU need root, "

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "host/process/procfs.h"
 #include "host/stallwatch/hostcounters.h"
+#include "host/stallwatch/perfdenial.h"
 #include "host/stallwatch/stallwatch_parts.h"
 
 #include <errno.h>
@@ -109,11 +110,16 @@ static int add_events(struct stallwatch *watch, const char *root)
 		error = vec_push(&watch->events.threads, none);
 	}
 	if (denied < 0) {
-		char text[160];
+		char text[200];
 
-		(void)snprintf(text, sizeof(text),
-			       "exact times of threads: the kernel refuses their events (%s)",
-			       strerror(-denied));
+		if (perfdenial_find(-denied))
+			(void)snprintf(text, sizeof(text), "exact times of threads: %s",
+				       PERFDENIAL_FILTER);
+		else
+			(void)snprintf(
+				text, sizeof(text),
+				"exact times of threads: the kernel refuses their events (%s)",
+				strerror(-denied));
 		error = stallrecording_note(recording, text);
 	}
 	if (error < 0)

@@ -56,24 +56,63 @@ static bool is_stall(const json_t *finding)
 	       strcmp(kind, "stall") == 0 && json_is_string(json_object_get(finding, "summary"));
 }
 
+/* Whether the thread with this id is the first one of its process: it trains. */
+static bool is_main(const json_t *root, json_int_t tid)
+{
+	const json_t *threads = json_object_get(root, "threads");
+
+	for (size_t i = 0; i < json_array_size(threads); i++) {
+		const json_t *thread = json_array_get(threads, i);
+
+		if (json_integer_value(json_object_get(thread, "tid")) == tid)
+			return json_integer_value(json_object_get(thread, "pid")) == tid;
+	}
+	return false;
+}
+
+/* Adds the time of a stall to that of the training threads. *one: the only one so far; 0: none. */
+static void add_time(const json_t *root, const json_t *finding, json_int_t *one,
+		     struct wire_stalls *ret)
+{
+	const double window_ms = json_number_value(json_object_get(root, "window_ms"));
+	const double total_ms = json_number_value(json_object_get(finding, "total_ms"));
+	const json_t *tids = json_object_get(finding, "threads");
+	bool some = false;
+
+	for (size_t i = 0; i < json_array_size(tids); i++) {
+		const json_int_t tid = json_integer_value(json_array_get(tids, i));
+
+		some |= is_main(root, tid);
+		if (*one == 0)
+			*one = tid;
+		ret->several |= tid != *one;
+	}
+	if (some && window_ms > 0 && total_ms > 0)
+		ret->stall_frac += total_ms / window_ms;
+}
+
 int stallhunt_parse(const char *text, size_t len, struct wire_stalls *ret)
 {
 	json_t *root = json_loadb(text, len, 0, NULL);
 	const json_t *findings = json_object_get(root, "findings");
 	const char *verdict = json_string_value(json_object_get(root, "verdict"));
 	const double seconds = json_number_value(json_object_get(root, "window_ms")) / 1000;
+	json_int_t one = 0;
 	char line[120];
 
 	if (!json_is_array(findings) || verdict == NULL) {
 		json_decref(root);
 		return -EINVAL;
 	}
-	ret->line_cnt = ret->found = 0;
+	ret->line_cnt = ret->found = ret->several = 0;
+	ret->stall_frac = 0;
 	for (size_t i = 0; i < json_array_size(findings) && ret->line_cnt < WIRE_STALL_LINES; i++) {
 		const json_t *finding = json_array_get(findings, i);
 
-		if (is_stall(finding))
-			copy_line(json_string_value(json_object_get(finding, "summary")), ret);
+		if (!is_stall(finding))
+			continue;
+		copy_line(json_string_value(json_object_get(finding, "summary")), ret);
+		add_time(root, finding, &one, ret);
 	}
 	ret->found = ret->line_cnt > 0;
 	if (ret->line_cnt == 0) {

@@ -57,6 +57,31 @@ static void stalls_that_matter_become_lines(_unused_ void **state)
 	assert_string_equal(stalls.lines[1], "c");
 }
 
+static void the_time_of_training_threads_is_added(_unused_ void **state)
+{
+	static const char TEXT[] =
+		"{\"verdict\": \"stalls\", \"window_ms\": 10000, \"threads\": ["
+		"{\"tid\": 5, \"pid\": 5}, {\"tid\": 6, \"pid\": 5}, {\"tid\": 9, \"pid\": 9}],"
+		"\"findings\": [{\"kind\": \"stall\", \"matters\": true, \"summary\": \"a\","
+		" \"total_ms\": 2000, \"threads\": [5]},"
+		"{\"kind\": \"stall\", \"matters\": true, \"summary\": \"b\","
+		" \"total_ms\": 1000, \"threads\": [%s]}]}";
+	struct wire_stalls stalls = { 0 };
+	char text[600];
+
+	(void)snprintf(text, sizeof(text), TEXT, "5");
+	assert_int_equal(parse(text, &stalls), 0);
+	assert_float_equal(stalls.stall_frac, 0.3, 1e-9);
+	assert_int_equal(stalls.several, 0);
+	(void)snprintf(text, sizeof(text), TEXT, "9");
+	assert_int_equal(parse(text, &stalls), 0);
+	assert_float_equal(stalls.stall_frac, 0.3, 1e-9);
+	assert_int_equal(stalls.several, 1);
+	(void)snprintf(text, sizeof(text), TEXT, "6"); /* does not train */
+	assert_int_equal(parse(text, &stalls), 0);
+	assert_float_equal(stalls.stall_frac, 0.2, 1e-9);
+}
+
 static void no_stall_is_a_line_too(_unused_ void **state)
 {
 	struct wire_stalls stalls = { 0 };
@@ -164,6 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_reports_that_a_stall_may_explain_are_followed),
 		cmocka_unit_test(stalls_that_matter_become_lines),
+		cmocka_unit_test(the_time_of_training_threads_is_added),
 		cmocka_unit_test(no_stall_is_a_line_too),
 		cmocka_unit_test(other_bytes_are_refused),
 		cmocka_unit_test_setup_teardown(

@@ -271,6 +271,15 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 		stallnotes_keep(&hub->stallnotes, report, number);
 }
 
+static struct stallpace pace_now(const struct hub *hub)
+{
+	struct jobstate_pace pace;
+
+	jobstate_pace(hub->workers.data, hub->workers.cnt, &pace);
+	return (struct stallpace){ .baseline_ms = (double)pace.baseline_ns / NSEC_PER_MSEC,
+				   .now_ms = (double)pace.now_ns / NSEC_PER_MSEC };
+}
+
 /* Publishes the latest report again, with what a stall window saw. */
 static void take_stalls(void *arg, const struct bus_message *message)
 {
@@ -278,11 +287,12 @@ static void take_stalls(void *arg, const struct bus_message *message)
 	const struct wire_stalls *stalls = message->data;
 	struct stallnotes *notes = &hub->stallnotes;
 	struct err err = { "out of memory" };
+	const struct stallpace pace = pace_now(hub);
 	int error;
 
 	if (message->len != sizeof(*stalls) || stalls->line_cnt == 0)
 		return;
-	error = stallnotes_add(notes, stalls);
+	error = stallnotes_add(notes, stalls, &pace);
 	if (error == -ENOENT)
 		return; /* another report was published meanwhile */
 	if (error == 0)

@@ -17,6 +17,8 @@ struct wire_stalls {
 	uint64_t number;   /* of the report */
 	uint32_t line_cnt; /* the most important ones first */
 	uint32_t found;	   /* 1: the lines are stalls; 0: there was none, and one line says so */
+	uint32_t several;  /* 1: stall_frac adds up threads, whose stalls may be at the same time */
+	double stall_frac; /* share of the window in which training threads stalled */
 	char lines[WIRE_STALL_LINES][360]; /* sentences; end with NUL */
 };
 

@@ -28,7 +28,10 @@ enum hang_mark {
 
 enum { HANG_ENTERED_MAX = 256 };
 
-/* The latest collective of a process group that the rank has entered. */
+/* Whether a device has begun a collective; dumps without times do not say. */
+enum hang_begun { HANG_WORK_UNKNOWN, HANG_WORK_QUEUED, HANG_WORK_BEGUN };
+
+/* The latest collective of a process group that the rank has entered, and its first open one. */
 struct hang_entered {
 	const char *group; /* as all members name it */
 	const char *name;  /* "all_reduce" */
@@ -42,6 +45,11 @@ struct hang_entered {
 	const char *members;   /* ranks as torch writes them, "[0, 4]"; "" unknown */
 	const char *caller;    /* the user's function that called it; "" unknown */
 	int64_t last_finished; /* number of the group's latest that is over; -1 unknown */
+	const char *open_name; /* the first that is open; NULL: none, or not recorded */
+	int64_t open;	       /* its number */
+	int64_t open_ns;       /* when it was launched */
+	enum hang_begun open_begun;
+	uint64_t open_elements;
 };
 
 struct hang_record {
@@ -60,6 +68,8 @@ struct hang_record {
 	enum hang_mark mark;
 	uint64_t step;	   /* marks of iterations so far */
 	int64_t silent_ns; /* since the latest mark; 0 unknown */
+	int64_t quiet_ns;  /* since its latest collective, at most; 0 unknown */
+	bool absent;	   /* it has left no dump, groups of others name it */
 
 	const char *stack; /* functions of the training thread, the innermost last, '\n' between */
 	const char *leaf;  /* what the innermost waits for: a system call, the GIL */

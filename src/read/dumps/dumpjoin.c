@@ -54,6 +54,7 @@ static void join(struct hang_record *to, const struct hang_record *from)
 	if (to->entered_cnt == 0) {
 		to->entered = from->entered;
 		to->entered_cnt = from->entered_cnt;
+		to->quiet_ns = from->quiet_ns;
 	}
 	if (!to->marks_known && from->marks_known) {
 		to->marks_known = true;

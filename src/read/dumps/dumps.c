@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { HEAD_BYTES = 4096 };
@@ -131,19 +132,36 @@ int dumps_parse(const char *path, const char *data, size_t len, struct dumps *du
 	return error;
 }
 
+/* How long before the file was written, at most, its rank launched its latest collective. */
+static void find_quiet(struct hang_record *record, const struct stat *st)
+{
+	const int64_t written_ns = (int64_t)st->st_mtim.tv_sec * NSEC_PER_SEC + st->st_mtim.tv_nsec;
+	int64_t latest_ns = 0;
+
+	for (size_t i = 0; i < record->entered_cnt; i++)
+		latest_ns = MAX(latest_ns, record->entered[i].time_ns);
+	if (latest_ns > 0 && latest_ns < written_ns)
+		record->quiet_ns = written_ns - latest_ns;
+}
+
 int dumps_read(const char *path, struct dumps *dumps, struct err *err)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const size_t before = dumps->records.cnt;
+	struct stat st = { .st_mtim = { 0 } };
 	char *data = NULL;
 	size_t len = 0;
 	int error;
 
 	if (fd < 0)
 		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	(void)fstat(fd, &st); /* without it the time is unknown */
 	error = file_read_whole(path, fd, DUMPS_BYTES_MAX, &data, &len, err);
 	(void)close(fd);
 	if (error == 0)
 		error = dumps_parse(path, data, len, dumps, err);
+	for (size_t i = before; i < dumps->records.cnt; i++)
+		find_quiet(&dumps->records.data[i], &st);
 	free(data);
 	return error;
 }

@@ -94,7 +94,9 @@ static bool has_ended(const json_t *entry)
 {
 	const char *state = json_string_value(json_object_get(entry, "state"));
 
-	return state != NULL && strcmp(state, "completed") == 0;
+	/* gloo's works are retired when they are over, and stay "scheduled". */
+	return (state != NULL && strcmp(state, "completed") == 0) ||
+	       dumpjson_flag(entry, "retired");
 }
 
 static const char *members_of(struct arena *arena, const json_t *root, const json_t *entry)
@@ -146,6 +148,30 @@ static int64_t number_of(const json_t *entry, bool p2p)
 	return dumpjson_number(entry, key, dumpjson_number(entry, "seq_id", UNKNOWN));
 }
 
+static enum hang_begun begun(const json_t *entry)
+{
+	const char *state = json_string_value(json_object_get(entry, "state"));
+
+	if (state == NULL)
+		return HANG_WORK_UNKNOWN;
+	return strcmp(state, "started") == 0 ? HANG_WORK_BEGUN : HANG_WORK_QUEUED;
+}
+
+/* The first of the group that is open. A dump without states does not say which are. */
+static int take_open(struct arena *arena, const json_t *entry, int64_t number,
+		     struct hang_entered *row)
+{
+	if (!json_is_string(json_object_get(entry, "state")) ||
+	    (row->open_name != NULL && number >= row->open))
+		return 0;
+	row->open = number;
+	row->open_ns = dumpjson_number(entry, "time_created_ns", 0);
+	row->open_begun = begun(entry);
+	row->open_name = name_of(arena, entry);
+	row->open_elements = elements_of(entry);
+	return row->open_name != NULL ? 0 : -ENOMEM;
+}
+
 static int take_entry(const json_t *root, const json_t *entry, struct arena *arena,
 		      struct nccl_groups *groups)
 {
@@ -165,8 +191,11 @@ static int take_entry(const json_t *root, const json_t *entry, struct arena *are
 	if (has_ended(entry)) {
 		groups->some_ended = true;
 		row->last_finished = MAX(row->last_finished, number);
-	} else if (groups->least_open[index] == UNKNOWN || number < groups->least_open[index]) {
-		groups->least_open[index] = number;
+	} else {
+		if (groups->least_open[index] == UNKNOWN || number < groups->least_open[index])
+			groups->least_open[index] = number;
+		if (take_open(arena, entry, number, row) < 0)
+			return -ENOMEM;
 	}
 	if (number < row->number)
 		return 0;

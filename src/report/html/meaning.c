@@ -48,6 +48,7 @@ static const struct {
 	{ "PT-914", "waits for work of its GPU that does not end" },
 	{ "PT-915", "waits in another collective than the others" },
 	{ "PT-916", "the process that started the ranks has ended" },
+	{ "PT-917", "left no dump, and the others wait for it" },
 };
 
 const char *meaning_of(const char *id)

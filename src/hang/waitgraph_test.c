@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hang/waitgraph.h"
+
+#include "base/test_alloc.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+#define RANKS 4
+#define ALL "[0, 1, 2, 3]"
+
+/* Ranks 0, 1 and 2, 3 are groups "t", all are group "d". */
+struct job {
+	struct hang_record records[RANKS];
+	struct hang_entered entered[RANKS][2];
+	struct arena arena;
+	struct waitgraph graph;
+};
+
+enum { D, T };
+
+/* Of group d all have finished 4, of group t 8. */
+static void job_make(struct job *job)
+{
+	memset(job, 0, sizeof(*job));
+	arena_init(&job->arena);
+	for (int i = 0; i < RANKS; i++) {
+		job->records[i] = (struct hang_record){ .rank = i,
+							.entered = job->entered[i],
+							.entered_cnt = 2 };
+		job->entered[i][D] = (struct hang_entered){ .group = "d",
+							    .name = "all_reduce",
+							    .members = ALL,
+							    .number = 4,
+							    .last_finished = 4 };
+		job->entered[i][T] = (struct hang_entered){ .group = i < 2 ? "t0" : "t1",
+							    .name = "all_reduce",
+							    .members = i < 2 ? "[0, 1]" : "[2, 3]",
+							    .number = 8,
+							    .last_finished = 8 };
+	}
+}
+
+/* The rank launches the group's next collective at this time. */
+static struct hang_entered *launch(struct job *job, int rank, int group, int64_t time)
+{
+	struct hang_entered *entered = &job->entered[rank][group];
+
+	entered->number++;
+	if (entered->open_name != NULL)
+		return entered;
+	entered->open = entered->number;
+	entered->open_ns = time;
+	entered->open_name = entered->name;
+	return entered;
+}
+
+static void find(struct job *job, size_t cnt)
+{
+	assert_int_equal(waitgraph_find(job->records, cnt, &job->arena, &job->graph), 0);
+}
+
+/* Bits of the ranks that are marked. */
+static unsigned int bits(const bool *flags)
+{
+	unsigned int ret = 0;
+
+	for (unsigned int i = 0; i < RANKS; i++)
+		ret |= flags[i] ? 1u << i : 0;
+	return ret;
+}
+
+/* Rank 1 has launched nothing; its peer waits in t, the others for the peer in d. */
+static void the_end_of_a_chain_is_behind_and_its_victim_is_not(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_make(&job);
+	(void)launch(&job, 0, T, 1);
+	for (int rank = 2; rank < RANKS; rank++)
+		(void)launch(&job, rank, D, 2);
+	find(&job, RANKS);
+	assert_true(job.graph.known);
+	assert_false(job.graph.whole);
+	assert_int_equal(bits(job.graph.behind), 1u << 1);
+	assert_int_equal(bits(job.graph.other), 0);
+	arena_done(&job.arena);
+}
+
+/* The same, and rank 1 is no record: it is absent only if nothing else explains the waits. */
+static void a_rank_without_a_record_is_absent_if_chains_end_there_alone(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_make(&job);
+	for (int rank = 0; rank < 3; rank++)
+		(void)launch(&job, rank, D, 2);
+	find(&job, 3);
+	assert_int_equal(job.graph.absent_cnt, 1);
+	assert_int_equal(job.graph.absent[0], 3);
+	arena_done(&job.arena);
+
+	job_make(&job);
+	(void)launch(&job, 0, D, 2);
+	find(&job, 1);
+	assert_int_equal(job.graph.absent_cnt, 0); /* three of four: they were not given */
+	arena_done(&job.arena);
+
+	job_make(&job);
+	for (int rank = 0; rank < 2; rank++)
+		(void)launch(&job, rank, D, 2);
+	find(&job, 3);
+	assert_int_equal(job.graph.absent_cnt, 0);
+	assert_int_equal(bits(job.graph.behind), 1u << 2);
+	arena_done(&job.arena);
+}
+
+static void another_operation_in_a_group_that_is_together_is_other(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_make(&job);
+	for (int rank = 0; rank < RANKS; rank++)
+		launch(&job, rank, D, 2)->open_name = rank == 2 ? "broadcast" : "all_reduce";
+	find(&job, RANKS);
+	assert_true(job.graph.whole);
+	assert_int_equal(bits(job.graph.other), 1u << 2);
+	assert_int_equal(bits(job.graph.behind), 0);
+	arena_done(&job.arena);
+}
+
+/* Two members without a majority, both are other; the ranks that wait for them are not. */
+static void of_two_members_both_are_other(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_make(&job);
+	launch(&job, 0, T, 1)->open_name = "broadcast";
+	(void)launch(&job, 1, T, 1);
+	for (int rank = 0; rank < RANKS; rank++)
+		(void)launch(&job, rank, D, 2);
+	find(&job, RANKS);
+	assert_int_equal(bits(job.graph.other), 3);
+	arena_done(&job.arena);
+}
+
+static void a_device_that_has_not_begun_what_its_peers_have_is_unbegun(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_make(&job);
+	for (int rank = 0; rank < RANKS; rank++)
+		launch(&job, rank, D, 2)->open_begun =
+			rank == 3 ? HANG_WORK_QUEUED : HANG_WORK_BEGUN;
+	find(&job, RANKS);
+	assert_int_equal(bits(job.graph.unbegun), 1u << 3);
+	arena_done(&job.arena);
+}
+
+static void all_alike_and_nothing_open_show_no_rank(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_make(&job);
+	find(&job, RANKS);
+	assert_false(job.graph.known);
+	for (int rank = 0; rank < RANKS; rank++)
+		(void)launch(&job, rank, D, 2);
+	find(&job, RANKS);
+	assert_int_equal(bits(job.graph.behind) | bits(job.graph.other) | bits(job.graph.unbegun),
+			 0);
+	arena_done(&job.arena);
+}
+
+/* Three of four have not entered what one has: rather that one has gone on alone. */
+static void a_majority_is_not_behind(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_make(&job);
+	(void)launch(&job, 1, D, 2);
+	find(&job, RANKS);
+	assert_int_equal(bits(job.graph.behind), 0);
+	arena_done(&job.arena);
+}
+
+static void without_memory_nothing_is_found(void **state)
+{
+	struct job job;
+	int error = -ENOMEM;
+
+	(void)state;
+	job_make(&job);
+	for (int rank = 0; rank < RANKS; rank++)
+		(void)launch(&job, rank, D, 2);
+	for (int n = 0; error == -ENOMEM; n++) {
+		allocations_left = n;
+		error = waitgraph_find(job.records, RANKS, &job.arena, &job.graph);
+		allocations_left = -1;
+	}
+	assert_int_equal(error, 0);
+	arena_done(&job.arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_end_of_a_chain_is_behind_and_its_victim_is_not),
+		cmocka_unit_test(a_rank_without_a_record_is_absent_if_chains_end_there_alone),
+		cmocka_unit_test(another_operation_in_a_group_that_is_together_is_other),
+		cmocka_unit_test(of_two_members_both_are_other),
+		cmocka_unit_test(a_device_that_has_not_begun_what_its_peers_have_is_unbegun),
+		cmocka_unit_test(all_alike_and_nothing_open_show_no_rank),
+		cmocka_unit_test(a_majority_is_not_behind),
+		cmocka_unit_test(without_memory_nothing_is_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
