@@ -23,6 +23,7 @@ class Program(NamedTuple):
     package: str = ""  # what it needs beside torch
     loader_workers: int = 0
     steps_unit: int = 1  # --steps is rounded up to a multiple of this
+    ranked: bool = True  # its processes know their ranks; else PerfTracker counts them
 
 
 PROGRAMS = (
@@ -226,7 +227,16 @@ PROGRAMS = (
         "Tagger.forward",
         loader_workers=1,
     ),
-    Program("hogwild", "hogwild.py", 3, "python", "LeNet.forward", "join", "LeNet.forward"),
+    Program(
+        "hogwild",
+        "hogwild.py",
+        3,
+        "python",
+        "LeNet.forward",
+        "join",
+        "LeNet.forward",
+        ranked=False,
+    ),
     Program("simclr", "simclr.py", 4, "torchrun", "Encoder.forward", "pairs", "Encoder.forward"),
     Program("full-batch", "full_batch.py", 1, "python", "neighbors", "neighbors", "GCN.forward"),
     Program("maml", "maml.py", 1, "python", "outer_loss", "tasks", "adapt"),

@@ -440,10 +440,15 @@ static bool peers_copy(const struct job *job, const struct accusation *a)
 	return false;
 }
 
+static bool has_device(const struct job *job, const struct accusation *a)
+{
+	return a->worker_cnt > 0 && job->workers[a->workers[0]].fp->has_device;
+}
+
 static enum cause cause_of_work(const struct job *job, const struct accusation *a,
 				const struct cause_facts *f)
 {
-	bool device = a->worker_cnt > 0 && job->workers[a->workers[0]].fp->has_device;
+	bool device = has_device(job, a);
 
 	if (is_in_call(job, a, GPUCALL_ALLOCATE))
 		return CAUSE_ALLOCATION;
@@ -555,6 +560,8 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 		return cause_of_comm(job, a, f);
 	if (is_imbalance(a, f))
 		return CAUSE_IMBALANCE;
+	if (a->class == CLASS_COMPUTE && !has_device(job, a) && is_pushed_aside(job, a, f))
+		return CAUSE_CPU_STARVED;
 	if (a->class == CLASS_COMPUTE || a->class == CLASS_MEMORY)
 		return cause_of_work(job, a, f);
 	/* No one place: nothing to look at, only a worker that is slower. */

@@ -35,9 +35,16 @@ static void use_crowded_cpus(double more_cpu_frac)
 		job.workers[w].fp.host_stats.cpu_frac = w == 1 ? 0.3 + more_cpu_frac : 0.3;
 	}
 	vec_foreach(f, &job.workers[1].functions) {
-		if (f->class == CLASS_HOST)
+		if (f->class == CLASS_HOST || f->class == CLASS_COMPUTE)
 			test_utilize(f, RESOURCE_CPU_THREAD, 0.3, 0.1);
 	}
+}
+
+static void an_operator_is_pushed_aside(void)
+{
+	for (size_t w = 0; w < 4; w++)
+		job.workers[w].fp.has_device = false;
+	use_crowded_cpus(0);
 }
 
 static void all_are_pushed_aside(void)
@@ -103,6 +110,9 @@ static const struct {
 	{ "cpu-starvation",
 	  { NULL, KIND_PYTHON, "augment.py: random_crop", CLASS_HOST },
 	  all_are_pushed_aside },
+	{ "cpu-starvation",
+	  { NULL, KIND_OPERATOR, "aten::mm", CLASS_COMPUTE },
+	  an_operator_is_pushed_aside },
 	{ "cpu-bound-python",
 	  { NULL, KIND_PYTHON, "augment.py: random_crop", CLASS_HOST },
 	  it_computes_beside_others },
