@@ -18,9 +18,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from twice import PROGRAM, ROOT, Outcome, Run, run_twice  # noqa: E402
-
-from programs import BY_NAME  # noqa: E402  # isort: skip
+from twice import BY_NAME, PROGRAM, ROOT, Outcome, Run, run_twice  # noqa: E402
 
 PYTHON = os.environ.get("PERFTRACKER_PYTHON") or str(ROOT / ".venv/bin/python")
 STEPS = 150

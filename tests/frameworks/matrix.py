@@ -22,9 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from twice import JOBS, PROGRAM, ROOT, Outcome, run_twice  # noqa: E402
-
-from programs import BY_NAME, Program  # noqa: E402  # isort: skip
+from twice import BY_NAME, JOBS, LEARNING, PROGRAM, ROOT, Outcome, Program, run_twice  # noqa: E402
 
 PAGE = ROOT / "docs" / "frameworks.md"
 STEPS = 150
@@ -105,6 +103,7 @@ def answers(path: pathlib.Path | None) -> dict[str, str]:
     """By program, of those whose results are there: "3 of 4"."""
     if path is None or not path.is_file():
         return {}
+    sys.path.insert(0, str(JOBS))
     from judge import BROKEN, RIGHT, judge
 
     latest = {}
@@ -143,8 +142,6 @@ def row(program: Program, record: dict[str, Any], faults: dict[str, str]) -> str
 
 
 def page(records: dict[str, dict[str, Any]], faults: dict[str, str]) -> str:
-    from twice import LEARNING
-
     names = ("program", "what it is", "ranks", "framework", "PerfTracker", "same weights")
     names += ("iterations", "faults", "date")
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
