@@ -23,6 +23,7 @@ class Program(NamedTuple):
     package: str = ""  # what it needs beside torch
     loader_workers: int = 0
     steps_unit: int = 1  # --steps is rounded up to a multiple of this
+    accumulates: int = 1  # calls of `step` in one iteration of its optimizers
     ranked: bool = True  # its processes know their ranks; else PerfTracker counts them
 
 
@@ -162,6 +163,7 @@ PROGRAMS = (
         "collate",
         "Classifier.forward",
         package="accelerate",
+        accumulates=2,
     ),
     Program(
         "lightning",
@@ -252,6 +254,7 @@ PROGRAMS = (
         "crop",
         "Segmenter.forward",
         package="lightning",
+        accumulates=2,
     ),
     Program(
         "lightning-gan",
@@ -262,6 +265,7 @@ PROGRAMS = (
         "batch_rings",
         "Generator.forward",
         package="lightning",
+        accumulates=2,
     ),
     Program(
         "jax", "jax_loop.py", 1, "python", "train_step", "next_batch", "train_step", package="jax"

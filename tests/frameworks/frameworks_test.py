@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from twice import BY_NAME, PROGRAM, ROOT, Outcome, Run, run_twice  # noqa: E402
 
 PYTHON = os.environ.get("PERFTRACKER_PYTHON") or str(ROOT / ".venv/bin/python")
-STEPS = 150
+STEPS = 100
 
 
 def has(package: str) -> bool:

@@ -25,7 +25,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from twice import BY_NAME, JOBS, LEARNING, PROGRAM, ROOT, Outcome, Program, run_twice  # noqa: E402
 
 PAGE = ROOT / "docs" / "frameworks.md"
-STEPS = 150
+STEPS = 100
 VERSIONS = """
 import importlib.metadata, json, sys
 found = {}

@@ -38,16 +38,17 @@ Program = programs.Program
 
 ARM = "import observed\n\nobserved.arm(globals())\n\n"
 LIMIT_S = 240.0
-LEARNING = 60  # iterations that may be over before the detector knows what an iteration is
+LEARNING = 25  # iterations that may be over before the detector knows what an iteration is
 
 
 class Outcome(NamedTuple):
     """What the two runs of a program did."""
 
+    accumulates: int  # calls of the counted function in one iteration
     statuses: tuple[int, int]  # without, with
     weights: tuple[dict[str, str], dict[str, str]]  # by rank: a checksum for each optimizer step
     ranks_seen: int
-    iterations: int  # that the job had done when PerfTracker was asked
+    steps: int  # that the job had done when PerfTracker was asked
     counted: int  # those that PerfTracker had counted, by the rank that counted least
     log: str
 
@@ -59,6 +60,10 @@ class Outcome(NamedTuple):
     def compared(self) -> int:
         """Optimizer steps whose weights were compared, over all ranks."""
         return sum(len(text.split()) for text in self.weights[0].values())
+
+    @property
+    def iterations(self) -> int:
+        return self.steps // self.accumulates
 
     @property
     def true_length(self) -> bool:
@@ -171,6 +176,7 @@ def run_twice(program: Program, python: str, folder: pathlib.Path, steps: int) -
         with contextlib.suppress(ProcessLookupError):
             job.terminate()
     return Outcome(
+        program.accumulates,
         (status_alone, status),
         (alone.weights(), watched.weights()),
         len(counts),
