@@ -10,7 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BASE = ROOT / ".venv"
-FRAMEWORKS = ("transformers", "accelerate", "lightning", "ray[train]", "deepspeed")
+FRAMEWORKS = ("transformers", "accelerate", "lightning", "ray[train]", "deepspeed", "jax")
 # DeepSpeed has no wheel, and looks at torch while it is built.
 NEEDS_TORCH_TO_BUILD = {"deepspeed"}
 

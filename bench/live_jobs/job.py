@@ -87,6 +87,8 @@ def injection(plan: Plan) -> dict[str, Any]:
 
 def environment(plan: Plan, mark: str) -> dict[str, str]:
     paths = [str(HERE / "inject"), str(ROOT / "examples")]
+    if not plan.build:
+        paths.append(str(ROOT / "python"))  # for programs that import perftracker
     cache = str(plan.folder.parent.parent / "compiled")
     return {
         **os.environ,

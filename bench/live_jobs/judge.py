@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import faults
 import machine
+import programs
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "common"))
 
@@ -59,6 +60,8 @@ def right_ranks(record: dict[str, Any], finding: dict[str, Any]) -> bool:
     everybody = set(range(record["ranks"]))
     if record["ranks"] == 1:
         return True
+    if not programs.BY_NAME[record["program"]].ranked:
+        return len(accused) == 1  # of the processes only the victim has the fault's function
     if record["victim"] < 0:
         return finding["scope"] == "all" or accused == everybody
     return accused == {record["victim"]}

@@ -23,6 +23,8 @@ class Program(NamedTuple):
     package: str = ""  # what it needs beside torch
     loader_workers: int = 0
     steps_unit: int = 1  # --steps is rounded up to a multiple of this
+    accumulates: int = 1  # calls of `step` in one iteration of its optimizers
+    ranked: bool = True  # its processes know their ranks; else PerfTracker counts them
 
 
 PROGRAMS = (
@@ -161,6 +163,7 @@ PROGRAMS = (
         "collate",
         "Classifier.forward",
         package="accelerate",
+        accumulates=2,
     ),
     Program(
         "lightning",
@@ -195,6 +198,77 @@ PROGRAMS = (
     ),
     Program(
         "ray", "ray_job.py", 2, "python", "Net.forward", "collate", "Net.forward", package="ray"
+    ),
+    Program(
+        "timm",
+        "timm_loop.py",
+        1,
+        "python",
+        "mixup",
+        "fast_collate",
+        "ResNet.forward",
+        loader_workers=2,
+    ),
+    Program("ppo", "ppo.py", 2, "torchrun", "advantages_of", "collect", "Actor.forward"),
+    Program(
+        "checkpointed",
+        "checkpointed.py",
+        2,
+        "torchrun",
+        "LanguageModel.forward",
+        "stack",
+        "LanguageModel.forward",
+    ),
+    Program(
+        "stream",
+        "stream.py",
+        2,
+        "torchrun",
+        "Tagger.forward",
+        "pack",
+        "Tagger.forward",
+        loader_workers=1,
+    ),
+    Program(
+        "hogwild",
+        "hogwild.py",
+        3,
+        "python",
+        "LeNet.forward",
+        "join",
+        "LeNet.forward",
+        ranked=False,
+    ),
+    Program("simclr", "simclr.py", 4, "torchrun", "Encoder.forward", "pairs", "Encoder.forward"),
+    Program("full-batch", "full_batch.py", 1, "python", "neighbors", "neighbors", "GCN.forward"),
+    Program("maml", "maml.py", 1, "python", "outer_loss", "tasks", "adapt"),
+    Program("async", "async_loop.py", 1, "python", "train_on", "decode", "Denoiser.forward"),
+    Program("threaded", "threaded.py", 1, "python", "train_step", "sample", "Net.forward"),
+    Program("numpy", "numpy_loop.py", 1, "python", "gradient", "ratings", "update"),
+    Program(
+        "fabric",
+        "fabric_job.py",
+        2,
+        "python",
+        "Segmenter.forward",
+        "crop",
+        "Segmenter.forward",
+        package="lightning",
+        accumulates=2,
+    ),
+    Program(
+        "lightning-gan",
+        "lightning_gan.py",
+        1,
+        "python",
+        "GAN.training_step",
+        "batch_rings",
+        "Generator.forward",
+        package="lightning",
+        accumulates=2,
+    ),
+    Program(
+        "jax", "jax_loop.py", 1, "python", "train_step", "next_batch", "train_step", package="jax"
     ),
 )
 BY_NAME = {program.name: program for program in PROGRAMS}

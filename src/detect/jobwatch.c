@@ -12,6 +12,7 @@ const struct jobwatch_config jobwatch_default_config = {
 	.cost_ns = JOBWATCH_COST_NS,
 	.min_gap_ns = JOBWATCH_MIN_GAP_NS,
 	.again_ns = JOBWATCH_AGAIN_NS,
+	.budget_frac = 0.03,
 };
 
 /* A slow worker's iteration may be at its baseline for a moment. */
@@ -127,6 +128,17 @@ enum job_decision jobwatch_update(struct jobwatch *watch, const enum detector_st
 	return slow_due ? JOB_SLOW : JOB_NOTHING;
 }
 
+/* When the next window is worth its cost: by the budget, or by what the slowdown costs. */
+static int64_t free_ns(const struct jobwatch *watch)
+{
+	double lost_frac =
+		isinf(watch->excess_frac) ? 0 : watch->excess_frac / (1 + watch->excess_frac);
+	double pays_frac = JOBWATCH_PAYS_FRAC * lost_frac, budget_frac = watch->config.budget_frac;
+	double share = pays_frac > budget_frac ? budget_frac / pays_frac : 1;
+
+	return watch->noted_ns + (int64_t)(share * (double)watch->least_gap_ns);
+}
+
 void jobwatch_note_pace(struct jobwatch *watch, int64_t iteration_ns, int64_t baseline_ns,
 			int64_t now_ns)
 {
@@ -135,6 +147,7 @@ void jobwatch_note_pace(struct jobwatch *watch, int64_t iteration_ns, int64_t ba
 	watch->excess_frac = baseline_ns == 0 ? (double)INFINITY
 					      : fmax((double)iteration_ns / (double)baseline_ns - 1,
 						     EXCESS_FRAC_MIN);
+	slow->free_ns = free_ns(watch);
 	if (slow->seen_ns == 0 || (double)iteration_ns < JOBWATCH_WORSE * (double)slow->seen_ns) {
 		slow->worse_ns = 0;
 		return;
@@ -162,8 +175,10 @@ void jobwatch_note_result(struct jobwatch *watch, enum jobwatch_result result, i
 	slow->unconfirmed = result == JOBWATCH_UNCONFIRMED;
 	slow->seen_ns = iteration_ns;
 	slow->worse_ns = 0;
-	slow->free_ns = now_ns + least_gap_ns;
-	slow->next_ns = now_ns + MAX(gap_ns, least_gap_ns);
+	watch->noted_ns = now_ns;
+	watch->least_gap_ns = least_gap_ns;
+	slow->free_ns = free_ns(watch);
+	slow->next_ns = now_ns + gap_ns;
 }
 
 void jobwatch_forget(struct jobwatch *watch)

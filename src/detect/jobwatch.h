@@ -32,6 +32,7 @@ struct jobwatch_config {
 	int64_t cost_ns;    /* lost by the job before it is slow */
 	int64_t min_gap_ns; /* between two decisions of one kind */
 	int64_t again_ns;   /* between two windows of one slowdown whose cause is known */
+	double budget_frac; /* of time that windows may cost; 0: no limit */
 };
 
 extern const struct jobwatch_config jobwatch_default_config;
@@ -44,7 +45,7 @@ struct jobwatch_episode {
 	int64_t agreed_ns; /* since when enough workers agree; 0: they do not */
 	int64_t decided_ns;
 	int64_t next_ns; /* decided: the next decision is due then; 0: not known yet */
-	int64_t free_ns; /* the budget of overhead allows no decision before, in this episode or not */
+	int64_t free_ns; /* the overhead of windows allows no decision before, in this episode or not */
 	int64_t seen_ns;  /* the iteration that the latest window showed; 0: none */
 	int64_t worse_ns; /* since when it is longer by JOBWATCH_WORSE; 0: it is not */
 	unsigned failed;  /* windows that showed no cause */
@@ -62,7 +63,8 @@ enum jobwatch_result {
 
 struct jobwatch {
 	struct jobwatch_config config;
-	double excess_frac; /* of the iteration over its baseline; INFINITY: unknown */
+	double excess_frac;		/* of the iteration over its baseline; INFINITY: unknown */
+	int64_t noted_ns, least_gap_ns; /* of the latest jobwatch_note_result() */
 	struct jobwatch_episode slow, blocked;
 };
 
@@ -78,7 +80,8 @@ enum job_decision jobwatch_update(struct jobwatch *watch, const enum detector_st
 /*
  * The window of the latest slow decision has ended. iteration_ns: the longer of what it showed and
  * what it was ordered for; 0: unknown. least_gap_ns: until the next one, so that windows stay
- * within the budget of overhead.
+ * within the budget of overhead. A slowdown that costs more than the budget makes it shorter:
+ * JOBWATCH_PAYS_FRAC.
  */
 void jobwatch_note_result(struct jobwatch *watch, enum jobwatch_result result, int64_t iteration_ns,
 			  int64_t least_gap_ns, int64_t now_ns);

@@ -206,6 +206,34 @@ static void jobwatch_waits_as_long_as_the_budget_of_overhead_demands(void **stat
 	assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + 3 * S), 1);
 }
 
+/* A window that stopped the job for 15 s: 500 s by a budget of 3 %, 94 s while it is 5 times slower. */
+static void jobwatch_waits_less_while_a_slowdown_costs_more_than_windows(void **state)
+{
+	struct jobwatch watch = watch_default();
+	enum detector_state states[2] = { DETECTOR_SLOW, DETECTOR_SLOW };
+	int64_t now_ns = 0;
+
+	(void)state;
+	jobwatch_note_pace(&watch, 11, 10, now_ns); /* costs less than the budget allows */
+	assert_int_equal(watch_until(&watch, states, 2, &now_ns, 15 * S), 1);
+	jobwatch_note_result(&watch, JOBWATCH_NO_CAUSE, 11, 500 * S, now_ns);
+	for (unsigned i = 0; i < 60; i++) {
+		jobwatch_note_pace(&watch, 11, 10, now_ns);
+		assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + S), 0);
+	}
+	for (unsigned i = 0; i < 30; i++) {
+		jobwatch_note_pace(&watch, 50, 10, now_ns);
+		assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + S), 0);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		jobwatch_note_pace(&watch, 50, 10, now_ns);
+	assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + 6 * S), 1);
+	/* A known cause is not looked at again for that. */
+	jobwatch_note_result(&watch, JOBWATCH_CAUSE, 50, 0, now_ns);
+	jobwatch_note_pace(&watch, 50, 10, now_ns);
+	assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + 600 * S), 0);
+}
+
 static void jobwatch_takes_only_a_worker_at_its_pace_for_the_end_of_a_slowdown(void **state)
 {
 	struct jobwatch watch = watch_default();
@@ -260,6 +288,7 @@ int run_jobwatch_tests(void)
 		cmocka_unit_test(jobwatch_soon_looks_at_an_unconfirmed_cause_again),
 		cmocka_unit_test(jobwatch_looks_again_once_a_job_of_known_cause_is_slower_still),
 		cmocka_unit_test(jobwatch_waits_as_long_as_the_budget_of_overhead_demands),
+		cmocka_unit_test(jobwatch_waits_less_while_a_slowdown_costs_more_than_windows),
 		cmocka_unit_test(
 			jobwatch_takes_only_a_worker_at_its_pace_for_the_end_of_a_slowdown),
 		cmocka_unit_test(jobwatch_distinguishes_blocked_from_slow),

@@ -380,6 +380,19 @@ static double wanted_cpu(const struct job *job, const struct cause_facts *f)
 	return isnan(f->run_delay_ns) ? 0 : f->run_delay_ns / job->iteration_ns;
 }
 
+/*
+ * It was on a CPU for less of its time there than it waited for one, and computed no more than its
+ * peers, which lack CPUs as well: the frame is only where the scheduler took the CPU away.
+ */
+static bool is_pushed_aside(const struct job *job, const struct accusation *a,
+			    const struct cause_facts *f)
+{
+	double per_worker = a->own_ns / (double)(a->worker_cnt > 0 ? a->worker_cnt : 1);
+
+	return f->mu < THREAD_BUSY && f->mu < wanted_cpu(job, f) &&
+	       f->cpu_ns - f->cpu_peers_ns < CAUSE_EXPLAINS * f->mu * per_worker;
+}
+
 static enum cause cause_of_host(const struct job *job, const struct accusation *a,
 				const struct cause_facts *f)
 {
@@ -390,9 +403,10 @@ static enum cause cause_of_host(const struct job *job, const struct accusation *
 
 	if (a->class == CLASS_IDLE || is_sleep(job, frame) || (is_system_call(job, frame) && !busy))
 		return CAUSE_HOST_STALL;
+	if (kind == KIND_PYTHON && busy && is_pushed_aside(job, a, f))
+		return CAUSE_CPU_STARVED;
 	if (kind == KIND_PYTHON)
-		return isnan(f->mu) || f->mu + wanted_cpu(job, f) >= THREAD_BUSY ? CAUSE_CPU_PYTHON
-										 : CAUSE_HOST_STALL;
+		return isnan(f->mu) || busy ? CAUSE_CPU_PYTHON : CAUSE_HOST_STALL;
 	if (kind == KIND_OPERATOR && f->extra_ns > 0)
 		return CAUSE_EXTRA_WORK;
 	if (kind == KIND_OPERATOR && a->spread)
@@ -426,10 +440,15 @@ static bool peers_copy(const struct job *job, const struct accusation *a)
 	return false;
 }
 
+static bool has_device(const struct job *job, const struct accusation *a)
+{
+	return a->worker_cnt > 0 && job->workers[a->workers[0]].fp->has_device;
+}
+
 static enum cause cause_of_work(const struct job *job, const struct accusation *a,
 				const struct cause_facts *f)
 {
-	bool device = a->worker_cnt > 0 && job->workers[a->workers[0]].fp->has_device;
+	bool device = has_device(job, a);
 
 	if (is_in_call(job, a, GPUCALL_ALLOCATE))
 		return CAUSE_ALLOCATION;
@@ -541,6 +560,8 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 		return cause_of_comm(job, a, f);
 	if (is_imbalance(a, f))
 		return CAUSE_IMBALANCE;
+	if (a->class == CLASS_COMPUTE && !has_device(job, a) && is_pushed_aside(job, a, f))
+		return CAUSE_CPU_STARVED;
 	if (a->class == CLASS_COMPUTE || a->class == CLASS_MEMORY)
 		return cause_of_work(job, a, f);
 	/* No one place: nothing to look at, only a worker that is slower. */

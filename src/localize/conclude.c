@@ -150,12 +150,30 @@ static void append_alike(const struct conclusion *c)
 			c->report->alike_factor);
 }
 
+/*
+ * Where no function is to blame, but the training threads lacked CPUs for as long as explains most
+ * of the slowdown. They may have lacked as much before: no finding.
+ */
+static void append_starved(const struct conclusion *c, double before_ms)
+{
+	double more_ms = c->report->iteration_ms - before_ms;
+
+	if (c->report->finding_cnt > 0 || c->facts->starved_ms <= 0 || more_ms <= 0 ||
+	    c->facts->starved_ms < CAUSE_EXPLAINS * more_ms)
+		return;
+	str_printf(c->reason,
+		   "; the training thread%s waited for a CPU for %.1f ms of each iteration: other "
+		   "programs, or threads of the job, use the CPUs",
+		   plural(c->report->workers_analyzed), c->facts->starved_ms);
+}
+
 static bool slow_without_cause(const struct conclusion *c)
 {
 	if (!is_slow(c) || is_slight(c))
 		return false;
 	append_slowness(c);
 	append_alike(c);
+	append_starved(c, c->report->trigger.baseline_iteration_ms);
 	return true;
 }
 
@@ -198,6 +216,7 @@ static bool slower_than_past(const struct conclusion *c)
 		   c->facts->past_ms, c->report->iteration_ms);
 	append_weak(c);
 	append_alike(c);
+	append_starved(c, c->facts->past_ms);
 	return true;
 }
 

@@ -88,6 +88,38 @@ static void a_slowdown_without_a_finding_is_slow_and_says_how_much(void **state)
 	expect(&report, &quiet, VERDICT_SLOW, "9.8 -> 33.8 ms since step 650 (3.4x)");
 }
 
+static void a_slowdown_of_threads_without_cpus_says_so(void **state)
+{
+	struct finding finding = { .title = "rank 2: host stall", .confidence = CONFIDENCE_LOW };
+	struct conclude_facts starved = quiet;
+	struct report report = seen();
+
+	(void)state;
+	starved.starved_ms = 13;
+	report.trigger = slowdown();
+	report.iteration_ms = 34;
+	expect(&report, &starved, VERDICT_SLOW,
+	       "9.8 -> 33.8 ms since step 650 (3.4x); the training threads waited for a CPU for "
+	       "13.0 ms of each iteration: ");
+
+	/* Less than explains it, and beside a finding. */
+	starved.starved_ms = 11;
+	report = seen();
+	report.trigger = slowdown();
+	report.iteration_ms = 34;
+	assert_int_equal(conclude(&report, &starved), 0);
+	assert_string_equal(report.reason, "9.8 -> 33.8 ms since step 650 (3.4x)");
+	arena_done(&report.arena);
+	starved.starved_ms = 30;
+	report = seen();
+	report.trigger = slowdown();
+	report.iteration_ms = 34;
+	report.findings = &finding;
+	report.finding_cnt = 1;
+	expect(&report, &starved, VERDICT_SLOW,
+	       "9.8 -> 33.8 ms since step 650 (3.4x); weak evidence: rank 2: host stall");
+}
+
 static void a_slight_slowdown_without_a_sure_finding_may_be_the_machines(void **state)
 {
 	struct finding finding = { .title = "rank 2: host stall", .confidence = CONFIDENCE_MEDIUM };
@@ -467,6 +499,7 @@ int main(void)
 		cmocka_unit_test(a_whole_window_without_a_finding_is_healthy),
 		cmocka_unit_test(a_job_whose_devices_hardly_compute_is_not_healthy),
 		cmocka_unit_test(a_slowdown_without_a_finding_is_slow_and_says_how_much),
+		cmocka_unit_test(a_slowdown_of_threads_without_cpus_says_so),
 		cmocka_unit_test(a_slight_slowdown_without_a_sure_finding_may_be_the_machines),
 		cmocka_unit_test(a_requested_window_of_a_slow_job_is_slow),
 		cmocka_unit_test(a_window_after_the_slowdown_shows_nothing_of_it),

@@ -27,6 +27,36 @@ static void no_cpu(void)
 	job.workers[1].fp.host_stats.thief_frac = 0.9;
 }
 
+/* All lack CPUs alike; the accused rank computed for as long as its peers, or for longer. */
+static void use_crowded_cpus(double more_cpu_frac)
+{
+	for (size_t w = 0; w < 4; w++) {
+		job.workers[w].fp.host_stats.run_delay_frac = 0.5;
+		job.workers[w].fp.host_stats.cpu_frac = w == 1 ? 0.3 + more_cpu_frac : 0.3;
+	}
+	vec_foreach(f, &job.workers[1].functions) {
+		if (f->class == CLASS_HOST || f->class == CLASS_COMPUTE)
+			test_utilize(f, RESOURCE_CPU_THREAD, 0.3, 0.1);
+	}
+}
+
+static void an_operator_is_pushed_aside(void)
+{
+	for (size_t w = 0; w < 4; w++)
+		job.workers[w].fp.has_device = false;
+	use_crowded_cpus(0);
+}
+
+static void all_are_pushed_aside(void)
+{
+	use_crowded_cpus(0);
+}
+
+static void it_computes_beside_others(void)
+{
+	use_crowded_cpus(0.1);
+}
+
 static void collections(void)
 {
 	for (size_t w = 0; w < 4; w++)
@@ -77,6 +107,15 @@ static const struct {
 	  { "forward", KIND_OPERATOR, "idle after aten::view", CLASS_IDLE },
 	  other_thread_computes },
 	{ "cpu-starvation", { NULL, KIND_PYTHON, "augment.py: random_crop", CLASS_HOST }, no_cpu },
+	{ "cpu-starvation",
+	  { NULL, KIND_PYTHON, "augment.py: random_crop", CLASS_HOST },
+	  all_are_pushed_aside },
+	{ "cpu-starvation",
+	  { NULL, KIND_OPERATOR, "aten::mm", CLASS_COMPUTE },
+	  an_operator_is_pushed_aside },
+	{ "cpu-bound-python",
+	  { NULL, KIND_PYTHON, "augment.py: random_crop", CLASS_HOST },
+	  it_computes_beside_others },
 	{ "pinned-memory-allocation", { NULL, KIND_RUNTIME, "cudaHostAlloc", CLASS_HOST }, NULL },
 	{ "load-imbalance", { NULL, KIND_KERNEL, "mm", CLASS_COMPUTE }, longer_inputs },
 	{ "slow-operator", { NULL, KIND_RUNTIME, "cudaLaunchKernel", CLASS_HOST }, NULL },

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define JOB_LOOP_FRAC 0.1 /* of the time in backward passes and optimizers */
@@ -278,4 +279,24 @@ int job_largest_group(const struct fingerprint *fp)
 	for (size_t i = 0; i < fp->collective_cnt; i++)
 		largest = MAX(largest, fp->collectives[i].group_size);
 	return largest;
+}
+
+int job_find_starved_ns(const struct job *job, double *ret)
+{
+	_cleanup_free_ double *times = calloc(job->worker_cnt + 1, sizeof(*times));
+	size_t cnt = 0;
+
+	*ret = 0;
+	if (times == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		const struct fingerprint *fp = job->workers[w].fp;
+
+		if (fp->host_stats.run_delay_frac >= 0 && job->workers[w].iterations > 0)
+			times[cnt++] = fp->host_stats.run_delay_frac * (double)fp->window_ns /
+				       job->workers[w].iterations;
+	}
+	if (cnt > 0)
+		*ret = stats_median(times, cnt);
+	return 0;
 }

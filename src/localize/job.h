@@ -77,6 +77,12 @@ bool job_frame_collects(const struct job *job, uint32_t frame);
  */
 double job_lost_frac(const struct fingerprint *fp);
 
+/*
+ * Time per iteration in which the training thread of the median worker was runnable without a CPU;
+ * 0: of no worker known. Returns 0 or -ENOMEM.
+ */
+_must_check_ int job_find_starved_ns(const struct job *job, double *ret);
+
 /* Ranks of the largest group that it met: the job has as many at least. 0: unknown. */
 int job_largest_group(const struct fingerprint *fp);
 

@@ -442,8 +442,10 @@ static int decide(struct run *r)
 		facts.lossy_rank = lossy->rank;
 		facts.lost_frac = job_lost_frac(lossy);
 	}
-	if (find_wait_ms(r, &facts.wait_ms) < 0)
+	if (find_wait_ms(r, &facts.wait_ms) < 0 ||
+	    job_find_starved_ns(&r->job, &facts.starved_ms) < 0)
 		return -ENOMEM;
+	facts.starved_ms /= 1e6;
 	if (past_alike_factor(&r->past, &r->out->alike_factor) < 0 ||
 	    find_past_ms(r, &facts.past_ms) < 0)
 		return -ENOMEM;

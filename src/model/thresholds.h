@@ -193,6 +193,13 @@
  */
 #define JOBWATCH_CONFIRM_NS (5 * NSEC_PER_SEC)
 
+/*
+ * JOBWATCH_PAYS_FRAC: of what a slowdown costs meanwhile | measured: a job of a busy machine that became
+ * 22 times slower waited 160 s for its next window, since the one before had stopped it for 5 s | while
+ * a job is slow, windows may cost as much, if that is more than their budget
+ */
+#define JOBWATCH_PAYS_FRAC 0.2
+
 /* JOBWATCH_MIN_GAP_NS: ns | not recorded | least time between two decisions of one kind */
 #define JOBWATCH_MIN_GAP_NS (15 * NSEC_PER_SEC)
 

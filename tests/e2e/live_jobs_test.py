@@ -86,6 +86,14 @@ class Judge(unittest.TestCase):
     def word(self, *args: Any, **more: Any) -> str:
         return self.judge.judge(record(*args, **more)).word
 
+    def test_of_processes_without_ranks_the_function_decides(self) -> None:
+        said = report("abnormal", finding("1", "query_config_server"))
+        self.assertEqual(self.word("sleep", said, program="hogwild", victim=2), "right")
+        said = report("abnormal", finding("0-1", "query_config_server"))
+        self.assertEqual(self.word("sleep", said, program="hogwild", victim=2), "wrong rank")
+        said = report("abnormal", finding("0", "backward"))
+        self.assertEqual(self.word("sleep", said, program="hogwild", victim=2), "wrong function")
+
     def test_the_right_rank_and_function_are_right(self) -> None:
         said = report("abnormal", finding("3", "query_config_server"))
         self.assertEqual(self.word("sleep", said), self.judge.RIGHT)

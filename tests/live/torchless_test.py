@@ -30,6 +30,13 @@ while not os.path.exists(sys.argv[1]):
     perftracker.step()
 """
 
+TWO = """
+import subprocess, sys
+
+jobs = [subprocess.Popen([sys.executable, *sys.argv[1:]]) for _ in range(2)]
+sys.exit(sum(job.wait() for job in jobs))
+"""
+
 
 class Torchless(LiveTest):
     def profile_by_an_agent(self) -> None:
@@ -64,3 +71,22 @@ class Torchless(LiveTest):
             end.touch()
             _, err = job.communicate(timeout=120)
             self.assertEqual(job.returncode, 0, err.decode())
+
+    def test_processes_without_ranks_are_counted_and_told(self) -> None:
+        script, end = self.folder / "train.py", self.folder / "end"
+        script.write_text(LOOP)
+        words = ("--", sys.executable, "-c", TWO, str(script), str(end))
+        unranked = {name: "" for name in ("RANK", "SLURM_PROCID", "PMI_RANK")}
+        self.env |= unranked
+        with self.job(*words) as job:
+            pids = {worker["rank"]: worker["pid"] for worker in self.await_workers(2, 30)}
+            answer = self.ask("profile", limit_s=120)
+            self.assertEqual(answer.returncode, 0, answer.stderr)
+            report = self.report("report-1.json")
+            end.touch()
+            _, err = job.communicate(timeout=120)
+        self.assertEqual(job.returncode, 0, err.decode())
+        self.assertEqual(report["rank_source"], "the order in which the workers started")
+        (note,) = (text for text in report["notes"] if "has no ranks" in text)
+        for rank, pid in pids.items():
+            self.assertIn(f"rank {rank} is pid {pid}", note)

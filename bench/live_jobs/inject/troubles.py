@@ -21,7 +21,6 @@ from collections.abc import Callable
 from typing import Any
 
 import faults  # of examples/
-import torch
 
 TEXT = b"the quick brown fox jumps over the lazy dog; " * 4
 Trouble = Callable[[float, int], None]
@@ -50,6 +49,8 @@ def write_journal(amount_s: float, step: int) -> None:
 
 
 def heavier_batch(amount_s: float, step: int) -> None:
+    import torch  # not every program has it
+
     size = torch.ones(96, 96)
     end_s = time.thread_time() + amount_s
     while time.thread_time() < end_s:

@@ -136,7 +136,8 @@ static void take_hello(struct client *client, const struct message *message, int
 		client_gone(client);
 		return;
 	}
-	if (client->worker.rank < 0)
+	client->worker.numbered = client->worker.rank < 0;
+	if (client->worker.numbered)
 		client->worker.rank = free_rank(hostd);
 	if (hostd->setup.metrics != NULL) /* out of memory: /metrics lacks this worker */
 		client->worker.metrics = metrics_worker_new(

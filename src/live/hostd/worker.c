@@ -372,6 +372,7 @@ void worker_state(const struct worker *worker, int64_t now_ns, struct wire_state
 			block_worker_drops(&worker->block),
 		.bye = worker->bye,
 		.exit_known = worker->exit_known,
+		.numbered = worker->numbered,
 		.exit_status = worker->exit_status,
 		.silent = worker->silent,
 		.process = '?',

@@ -41,6 +41,7 @@ struct worker {
 	uint32_t id, pid, tid;
 	int32_t rank, local_rank, world_size;
 	bool gone, bye, exit_known;
+	bool numbered; /* rank: the smallest that was free, since the job does not say it */
 	int exit_status;
 	char raised[WIRE_RAISED]; /* MSG_BYE: class of the exception; "": none */
 	bool off, silent; /* the block is WORKER_DISABLED; at two ticks in a row, without MSG_BYE */

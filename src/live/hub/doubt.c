@@ -45,19 +45,28 @@ static bool set_reason(struct report *report, struct str *reason)
 	return text != NULL;
 }
 
+/* Whether a window cannot contradict the one before: it lacks ranks, or names the same one. */
+static bool leaves_open(const struct finding *before, const struct report *report)
+{
+	if (report->verdict == VERDICT_INCOMPLETE)
+		return true;
+	return report->verdict == VERDICT_INCONCLUSIVE && report->has_suspect &&
+	       before->rank_cnt == 1 && before->ranks[0] == report->suspect;
+}
+
 /*
  * A window that names the rank which the one before accused, but may mean chance, tells what that
- * one had found: a place to look at, though no finding.
+ * one had found: a place to look at, though no finding. So does one that lacks ranks.
  */
 static void join(const struct doubt *doubt, struct report *report)
 {
 	const struct finding *f;
 	struct str reason = { 0 };
 
-	if (!doubt->present || !report->has_suspect || report->verdict != VERDICT_INCONCLUSIVE)
+	if (!doubt->present)
 		return;
 	f = &doubt->report.findings[0];
-	if (f->rank_cnt != 1 || f->ranks[0] != report->suspect)
+	if (!leaves_open(f, report))
 		return;
 	str_printf(&reason, "%s; the window before had: %s", report->reason, f->title);
 	(void)set_reason(report, &reason);

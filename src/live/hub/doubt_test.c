@@ -97,6 +97,17 @@ static void a_window_that_suspects_the_same_rank_tells_what_the_first_found(_unu
 	}
 }
 
+static void a_window_that_lacks_ranks_tells_what_the_first_found(_unused_ void **state)
+{
+	struct report incomplete = { .verdict = VERDICT_INCOMPLETE, .reason = "no rank 1" };
+
+	arena_init(&incomplete.arena);
+	assert_kept(accuse(0, 1, "host-stall"));
+	assert_false(doubt_keeps(&doubt, &incomplete, 7));
+	assert_string_equal(incomplete.reason, "no rank 1; the window before had: the first");
+	arena_done(&incomplete.arena);
+}
+
 static void windows_that_contradict_one_another_are_inconclusive(_unused_ void **state)
 {
 	struct report last = accuse(0, 2, "host-stall");
@@ -216,6 +227,7 @@ int main(void)
 		TEST(a_finding_is_told_when_a_second_window_agrees),
 		TEST(a_window_without_a_finding_ends_the_doubt),
 		TEST(a_window_that_suspects_the_same_rank_tells_what_the_first_found),
+		TEST(a_window_that_lacks_ranks_tells_what_the_first_found),
 		TEST(windows_that_contradict_one_another_are_inconclusive),
 		TEST(three_windows_that_accuse_the_same_rank_agree_on_it),
 		TEST(a_report_that_waits_can_be_taken_once),

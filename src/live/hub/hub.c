@@ -505,6 +505,7 @@ int hub_open(struct bus *bus, const struct run_options *options, struct hub **re
 	hub->options = options;
 	hub->epoch = (uint64_t)clock_wall_ns();
 	config.min_gap_ns = options->min_gap_ns;
+	config.budget_frac = options->budget_window_frac;
 	jobwatch_init(&hub->watch, &config);
 	hub->checkup =
 		(struct checkup){ .off = options->no_checkup, .recent_cnt = options->recent_cnt };

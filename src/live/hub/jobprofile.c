@@ -7,6 +7,7 @@
 #include "live/hang/hang.h"
 #include "live/hub/analysis.h"
 #include "live/hub/hub_parts.h"
+#include "live/hub/jobstate.h"
 #include "live/hub/keeping.h"
 #include "live/hub/plan.h"
 #include "localize/localize.h"
@@ -493,6 +494,7 @@ static void finish_profile(struct hub *hub)
 	_cleanup_free_ struct analysis_absence *absences = calloc(cnt + 1, sizeof(*absences));
 	_cleanup_free_ const char **past = calloc(hub->reference.files.cnt + 1, sizeof(*past));
 	struct analysis_input input = { 0 };
+	bool over = jobstate_living(hub->workers.data, hub->workers.cnt) == 0;
 	struct err err = { "no worker delivered a trace" };
 	struct report report;
 	bool kept;
@@ -501,6 +503,8 @@ static void finish_profile(struct hub *hub)
 	if (order_again(hub))
 		return;
 	hub->profile.active = false;
+	if (over)
+		(void)err_set(&err, ENODATA, "the job ended before the window did");
 	if (paths == NULL || absences == NULL || past == NULL)
 		ret = err_set(&err, ENOMEM, "out of memory");
 	else {

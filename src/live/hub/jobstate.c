@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define RANKS_MAX 8 /* listed one by one */
+#define RANKS_MAX 8    /* listed one by one */
+#define NUMBERED_MAX 8 /* processes in a note */
 
 static size_t count_phase(const struct wire_state *states, size_t cnt, enum wire_phase phase)
 {
@@ -216,4 +217,61 @@ void jobstate_hosts(const struct wire_state *states, size_t cnt, struct report *
 		if (len > 0 && !is_listed(&report->origin, host))
 			list[report->origin.host_cnt++] = host;
 	}
+}
+
+/* Workers of the same rank came one after the other: the last one counts. */
+static bool is_last_of_rank(const struct wire_state *states, size_t cnt, size_t i)
+{
+	for (size_t j = i + 1; j < cnt; j++) {
+		if (states[j].rank == states[i].rank)
+			return false;
+	}
+	return true;
+}
+
+static void append_numbered(const struct wire_state *states, size_t cnt, struct str *out)
+{
+	size_t listed = 0;
+
+	for (size_t i = 0; i < cnt && listed <= NUMBERED_MAX; i++) {
+		if (states[i].numbered == 0 || !is_last_of_rank(states, cnt, i))
+			continue;
+		if (listed == NUMBERED_MAX)
+			str_append(out, ", ...");
+		else
+			str_printf(out, "%srank %d is pid %u", listed > 0 ? ", " : "",
+				   states[i].rank, states[i].pid);
+		listed++;
+	}
+}
+
+static void add_note(struct report *report, const char *note)
+{
+	const char **notes =
+		arena_calloc(&report->arena, report->note_cnt + 1, sizeof(*report->notes));
+
+	if (notes == NULL || note == NULL)
+		return;
+	if (report->note_cnt > 0)
+		memcpy(notes, report->notes, report->note_cnt * sizeof(*notes));
+	notes[report->note_cnt++] = note;
+	report->notes = notes;
+}
+
+void jobstate_note_ranks(const struct wire_state *states, size_t cnt, struct report *report)
+{
+	static const char source[] = "the order in which the workers started";
+	struct str note = { 0 };
+	size_t numbered = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		numbered += states[i].numbered != 0 && is_last_of_rank(states, cnt, i);
+	if (numbered < 2 || report->rank_source == source)
+		return;
+	report->rank_source = source;
+	str_append(&note, "the job's environment has no ranks: ");
+	append_numbered(states, cnt, &note);
+	if (str_error(&note) == 0)
+		add_note(report, arena_strdup(&report->arena, str_borrow(&note)));
+	str_done(&note);
 }

@@ -52,3 +52,9 @@ void jobstate_hosts(const struct wire_state *states, size_t cnt, struct report *
 
 /* Fills the report's counts of workers and iterations, and its iteration time. */
 void jobstate_fill_report(const struct wire_state *states, size_t cnt, struct report *report);
+
+/*
+ * Where several workers have ranks that the job did not give them: says so as the source of the
+ * report's ranks, and notes which process each is. Once per report; nothing without memory.
+ */
+void jobstate_note_ranks(const struct wire_state *states, size_t cnt, struct report *report);

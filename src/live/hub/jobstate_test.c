@@ -143,6 +143,40 @@ static void the_iteration_of_most_workers_is_the_jobs(_unused_ void **state)
 	assert_int_equal(strlen(loop.marks), sizeof(loop.marks) - 1);
 }
 
+static void ranks_that_the_job_does_not_say_are_told_by_process(_unused_ void **state)
+{
+	struct wire_state states[12] = { 0 };
+	struct report report = { .rank_source = "the job's environment" };
+	static const char *const before[] = { "a note" };
+
+	arena_init(&report.arena);
+	report.notes = before;
+	report.note_cnt = 1;
+	for (int i = 0; i < 12; i++) {
+		states[i] = worker(i, PHASE_STEADY, 1, 10);
+		states[i].pid = 100 + (uint32_t)i;
+	}
+	jobstate_note_ranks(states, 12, &report);
+	assert_int_equal(report.note_cnt, 1);
+	states[0].numbered = 1; /* a job of one process has only this rank */
+	jobstate_note_ranks(states, 1, &report);
+	assert_int_equal(report.note_cnt, 1);
+	states[1].numbered = states[2].numbered = 1;
+	states[2].rank = 0; /* the first worker of rank 0 has ended */
+	jobstate_note_ranks(states, 3, &report);
+	jobstate_note_ranks(states, 3, &report);
+	assert_int_equal(report.note_cnt, 2);
+	assert_string_equal(report.rank_source, "the order in which the workers started");
+	assert_string_equal(report.notes[1], "the job's environment has no ranks: rank 1 is pid "
+					     "101, rank 0 is pid 102");
+	report.rank_source = NULL;
+	for (int i = 0; i < 12; i++)
+		states[i].numbered = 1;
+	jobstate_note_ranks(states, 12, &report);
+	assert_non_null(strstr(report.notes[2], "rank 8 is pid 108, ..."));
+	arena_done(&report.arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +187,7 @@ int main(void)
 		cmocka_unit_test(the_gravest_phase_is_the_state),
 		cmocka_unit_test(workers_gone_or_silent_are_not_counted),
 		cmocka_unit_test(the_iteration_of_most_workers_is_the_jobs),
+		cmocka_unit_test(ranks_that_the_job_does_not_say_are_told_by_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

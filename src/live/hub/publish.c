@@ -26,6 +26,7 @@ void publish_origin(const struct run_options *options, const struct wire_state *
 	report->origin.made_ns = clock_wall_ns();
 	if (report->origin.host_cnt == 0)
 		jobstate_hosts(states, cnt, report);
+	jobstate_note_ranks(states, cnt, report);
 }
 
 static int write_file(const char *path, const struct str *text, struct err *err)

@@ -71,11 +71,12 @@ struct wire_state {
 	char bye;			   /* 1: MSG_BYE came: the interpreter ends */
 	char silent;			   /* 1: its hook has disabled itself */
 	char exit_known;		   /* 1: exit_status is valid */
-	int32_t exit_status;		   /* how the process ended, as of waitpid() */
-	uint32_t arrival;		   /* set by the hub: 1, 2, ... as workers connect to it */
-	uint32_t learned_cnt;		   /* how often another iteration was learned */
-	uint64_t learned_step;		   /* when the iteration was learned */
-	char sequence[96];		   /* the iteration for people; "" while learning */
+	char numbered;		  /* 1: the job did not say its rank: hostd counted workers */
+	int32_t exit_status;	  /* how the process ended, as of waitpid() */
+	uint32_t arrival;	  /* set by the hub: 1, 2, ... as workers connect to it */
+	uint32_t learned_cnt;	  /* how often another iteration was learned */
+	uint64_t learned_step;	  /* when the iteration was learned */
+	char sequence[96];	  /* the iteration for people; "" while learning */
 	char raised[WIRE_RAISED]; /* class of the exception that ended its program; "": none */
 	char host[64];
 };
