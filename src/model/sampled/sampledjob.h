@@ -46,9 +46,10 @@ struct sampled_rank {
 	size_t moment_cnt;
 	const struct sampled_stack *stacks;
 	size_t stack_cnt;
-	const struct sampled_thread *threads; /* those that ran most first, without the training thread */
+	const struct sampled_thread
+		*threads; /* those that ran most first, without the training thread */
 	size_t thread_cnt;
-	size_t late_cnt; /* rounds for which the reader came too late */
+	size_t late_cnt;   /* rounds for which the reader came too late */
 	int64_t reader_ns; /* CPU time of the reader while it sampled */
 	int64_t setup_ns;  /* and before and after */
 };

@@ -35,8 +35,8 @@ static long number_of(const char *text, size_t len, const char *name)
 static uint64_t job_of(const char *text, size_t len)
 {
 	static const char *const NAMES[] = {
-		"TORCHELASTIC_RUN_ID", "MASTER_ADDR",	 "MASTER_PORT",	 "SLURM_JOB_ID",
-		"SLURM_STEP_ID",       "PMIX_NAMESPACE", "PMI_JOBID",	 "WORLD_SIZE",
+		"TORCHELASTIC_RUN_ID", "MASTER_ADDR",	 "MASTER_PORT", "SLURM_JOB_ID",
+		"SLURM_STEP_ID",       "PMIX_NAMESPACE", "PMI_JOBID",	"WORLD_SIZE",
 	};
 	uint64_t hash = 0;
 
@@ -317,8 +317,8 @@ static int check(const jobproc_vec *procs, uint32_t pid, const struct jobproc **
 	return (*ret)->error != 0 && (*ret)->error != ENOENT ? refuse(*ret, err) : 0;
 }
 
-int jobprocs_ranks(const jobproc_vec *procs, const uint32_t *pids, size_t cnt,
-		   struct jobranks *ret, struct err *err)
+int jobprocs_ranks(const jobproc_vec *procs, const uint32_t *pids, size_t cnt, struct jobranks *ret,
+		   struct err *err)
 {
 	uint64_t job = 0;
 	int error = 0;

@@ -16,10 +16,10 @@ enum { JOBPROCS_MAX = 65536, JOBPROCS_COMMAND = 120 };
 struct jobproc {
 	uint32_t pid, tgid, parent, uid;
 	int rank, world_size; /* of its environment; -1, 0: not there */
-	bool weak;	      /* its rank is that of a scheduler, which torchrun below may replace */
-	uint64_t job;	      /* the same for all ranks of a job; 0: no rank */
-	bool python, torch;   /* torch: it has loaded libtorch; looked at where it matters */
-	int error;	      /* of its environment: an errno */
+	bool weak;	    /* its rank is that of a scheduler, which torchrun below may replace */
+	uint64_t job;	    /* the same for all ranks of a job; 0: no rank */
+	bool python, torch; /* torch: it has loaded libtorch; looked at where it matters */
+	int error;	    /* of its environment: an errno */
 	char command[JOBPROCS_COMMAND];
 };
 

@@ -169,8 +169,7 @@ uint32_t loaderchildren_sample(struct loaderchildren *children, int parent_proc,
 
 	refresh(children, parent_proc, parent_pid);
 	for (size_t i = 0; i < children->cnt && ret == SAMPLED_NONE; i++) {
-		struct loaderchild *child =
-			&children->list[(children->turn + i) % children->cnt];
+		struct loaderchild *child = &children->list[(children->turn + i) % children->cnt];
 		struct task task = { .proc = child->proc };
 
 		if (child_open(child, parent, parent_tstate, region, &task) &&

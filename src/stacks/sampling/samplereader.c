@@ -42,9 +42,10 @@ static void fail(struct samplereader *reader, int error)
 	if (shared->error[0] != '\0')
 		return;
 	if (error == -ESRCH || error == -ENOENT) {
-		(void)snprintf(shared->error, sizeof(shared->error),
-			       "process %u ended before it was sampled: `ps -e` lists those that run",
-			       reader->pid);
+		(void)snprintf(
+			shared->error, sizeof(shared->error),
+			"process %u ended before it was sampled: `ps -e` lists those that run",
+			reader->pid);
 		return;
 	}
 	denial_look(&denial);
@@ -196,10 +197,9 @@ static void read_stacks(struct samplereader *reader, struct task *task, struct s
 		return;
 	name_codes(reader, task);
 	if (loaderchildren_waits(&reader->python, reader->region, task))
-		ret->child_stack = loaderchildren_sample(&reader->children, reader->proc,
-							 reader->pid, &reader->python,
-							 reader->tstate, &reader->unique,
-							 reader->region);
+		ret->child_stack = loaderchildren_sample(
+			&reader->children, reader->proc, reader->pid, &reader->python,
+			reader->tstate, &reader->unique, reader->region);
 	ret->stack = uniquestacks_add(&reader->unique, task, 0);
 }
 
@@ -266,8 +266,7 @@ static int by_use(const void *a, const void *b)
 /* What each other thread used since the window began. */
 static void compare_threads(struct samplereader *reader)
 {
-	struct sampled_thread *now =
-		region_alloc(reader->region, THREADS_MAX * sizeof(*now));
+	struct sampled_thread *now = region_alloc(reader->region, THREADS_MAX * sizeof(*now));
 	size_t cnt = now != NULL ? list_threads(reader, now) : 0;
 
 	for (size_t i = 0; i < cnt; i++)

@@ -133,12 +133,13 @@ const struct sampled_rank *sampling_finish(struct sampling *sampling, int64_t li
 	progress = atomic_load_explicit(&shared->progress, memory_order_acquire);
 	/* Stacks without names say nothing. */
 	if (progress != SAMPLING_DONE && shared->error[0] == '\0')
-		(void)snprintf(shared->error, sizeof(shared->error),
-			       "process %u: its reader was ended by signal %d while it %s; try again",
-			       shared->rank.pid, WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-			       progress == SAMPLING_BEGUN   ? "looked for Python"
-			       : progress == SAMPLING_READS ? "sampled"
-							    : "looked for names");
+		(void)snprintf(
+			shared->error, sizeof(shared->error),
+			"process %u: its reader was ended by signal %d while it %s; try again",
+			shared->rank.pid, WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+			progress == SAMPLING_BEGUN   ? "looked for Python"
+			: progress == SAMPLING_READS ? "sampled"
+						     : "looked for names");
 	if (progress == SAMPLING_DONE)
 		shared->rank.moment_cnt =
 			atomic_load_explicit(&shared->moment_cnt, memory_order_acquire);

@@ -29,8 +29,7 @@ static uint64_t hash_of(const struct task *task, uint64_t salt)
 {
 	uint64_t hash = mix(salt, task->codes.data, task->codes.cnt * sizeof(*task->codes.data));
 
-	hash = mix(hash ^ task->codes.cnt, task->pcs.data,
-		   task->pcs.cnt * sizeof(*task->pcs.data));
+	hash = mix(hash ^ task->codes.cnt, task->pcs.data, task->pcs.cnt * sizeof(*task->pcs.data));
 	for (size_t i = 0; i < task->codes.cnt; i++)
 		hash = mix(hash, &task->places.data[i].instr, sizeof(uint32_t));
 	return hash;

@@ -12,7 +12,7 @@
 enum { UNIQUESTACKS_MAX = 16384 };
 
 struct uniquestacks {
-	VEC(struct task) tasks; /* the addresses; of stacks that have names already, empty */
+	VEC(struct task) tasks;	      /* the addresses; of stacks that have names already, empty */
 	struct sampled_stack *stacks; /* in the region, UNIQUESTACKS_MAX of them */
 	struct idmap by_hash;
 	size_t refused; /* beyond the limit, or no memory */
