@@ -12,6 +12,7 @@
 #define NO_KEY "00000000000000000000000000000000"
 #define RESTART "restart it under `perftracker run` for marks, collectives and operators"
 #define BLOCKED_FRAC 0.6 /* of the samples in a function: it waits there */
+#define RUNS_LEAST 0.01	 /* of the time: a rank that runs less gives no measure of waits per work */
 #define SURE_FRAC 0.2	 /* held up for so long, the finding is sure */
 
 enum { EVIDENCE_MAX = 8 };
@@ -277,12 +278,17 @@ static int suspect(struct sampledcase *c, const bool *behind, const char *why)
 	return c->report->reason != NULL ? 0 : -ENOMEM;
 }
 
-/* Whether the ranks, or their loaders, lack CPUs for a large part of that time. */
+/*
+ * Whether the ranks lack CPUs for a large part of that time: they wait for one more than their peers
+ * would for as much work. On a busy host each rank that computes waits for CPUs.
+ */
 static bool lacks_cpus(const struct sampledcase *c, const bool *behind)
 {
-	const double more = mean_of(c, behind, true, true) - mean_of(c, behind, false, true);
+	const double per_work =
+		mean_of(c, behind, false, true) / MAX(mean_of(c, behind, false, false), RUNS_LEAST);
+	const double expected = mean_of(c, behind, true, false) * per_work;
 
-	return more >= SAMPLED_QUEUE_FRAC * c->blame.hold_frac;
+	return mean_of(c, behind, true, true) - expected >= SAMPLED_QUEUE_FRAC * c->blame.hold_frac;
 }
 
 static int judge_behind(struct sampledcase *c)

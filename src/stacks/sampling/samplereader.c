@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "stacks/proc/denial.h"
-#include "stacks/sampling/loaderchildren.h"
+#include "stacks/sampling/loaderprocs.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -27,7 +27,7 @@ struct samplereader {
 	struct pytarget python;
 	struct resolver resolver;
 	struct uniquestacks unique;
-	struct loaderchildren children;
+	struct loaderprocs children;
 	uintptr_t tstate;
 	struct sampled_moment *moments;
 	struct sampled_thread before[THREADS_MAX];
@@ -196,10 +196,10 @@ static void read_stacks(struct samplereader *reader, struct task *task, struct s
 	if (!task->python_done)
 		return;
 	name_codes(reader, task);
-	if (loaderchildren_waits(&reader->python, reader->region, task))
-		ret->child_stack = loaderchildren_sample(
-			&reader->children, reader->proc, reader->pid, &reader->python,
-			reader->tstate, &reader->unique, reader->region);
+	if (loaderprocs_waits(&reader->python, reader->region, task))
+		ret->child_stack = loaderprocs_sample(&reader->children, reader->proc, reader->pid,
+						      &reader->python, reader->tstate,
+						      &reader->unique, reader->region);
 	ret->stack = uniquestacks_add(&reader->unique, task, 0);
 }
 
@@ -348,7 +348,7 @@ void samplereader_run(struct sampling_shared *shared)
 	reader->proc = -1;
 	reader->moments = (struct sampled_moment *)(uintptr_t)shared->rank.moments;
 	run(reader);
-	loaderchildren_done(&reader->children);
+	loaderprocs_done(&reader->children);
 	uniquestacks_done(&reader->unique);
 	resolver_done(&reader->resolver);
 	pytarget_done(&reader->python);

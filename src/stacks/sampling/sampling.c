@@ -2,6 +2,7 @@
 #include "stacks/sampling/sampling.h"
 
 #include "base/clock.h"
+#include "base/subprocess.h"
 #include "stacks/sampling/samplereader.h"
 
 #include <errno.h>
@@ -126,7 +127,7 @@ const struct sampled_rank *sampling_finish(struct sampling *sampling, int64_t li
 	int status = 0, progress;
 
 	if (!await_end(sampling, limit_ns))
-		(void)kill(sampling->child, SIGKILL);
+		(void)subprocess_signal(sampling->child, SIGKILL);
 	while (waitpid(sampling->child, &status, 0) < 0 && errno == EINTR)
 		;
 	sampling->child = 0;
@@ -151,7 +152,7 @@ void sampling_done(struct sampling *sampling)
 	if (sampling->shared == NULL)
 		return;
 	if (sampling->child > 0) {
-		(void)kill(sampling->child, SIGKILL);
+		(void)subprocess_signal(sampling->child, SIGKILL);
 		while (waitpid(sampling->child, NULL, 0) < 0 && errno == EINTR)
 			;
 	}

@@ -8,9 +8,9 @@
 
 #include "stacks/sampling/uniquestacks.h"
 
-enum { LOADERCHILDREN_MAX = 16 };
+enum { LOADERPROCS_MAX = 16 };
 
-struct loaderchild {
+struct loaderproc {
 	uint32_t pid;
 	int proc;
 	bool alive, tried, usable;
@@ -19,21 +19,20 @@ struct loaderchild {
 	uintptr_t tstate;
 };
 
-struct loaderchildren {
-	struct loaderchild list[LOADERCHILDREN_MAX];
+struct loaderprocs {
+	struct loaderproc list[LOADERPROCS_MAX];
 	size_t cnt, turn;
 };
 
-void loaderchildren_done(struct loaderchildren *children);
+void loaderprocs_done(struct loaderprocs *children);
 
 /* Whether a stack has a frame in which the training thread waits for its loader. */
-bool loaderchildren_waits(struct pytarget *target, struct region *region, const struct task *task);
+bool loaderprocs_waits(struct pytarget *target, struct region *region, const struct task *task);
 
 /*
  * The stack of a child that makes a batch: another child's each time. parent: the training process
  * and its interpreter. SAMPLED_NONE: none does, or none can be read.
  */
-uint32_t loaderchildren_sample(struct loaderchildren *children, int parent_proc,
-			       uint32_t parent_pid, const struct pytarget *parent,
-			       uintptr_t parent_tstate, struct uniquestacks *unique,
-			       struct region *region);
+uint32_t loaderprocs_sample(struct loaderprocs *children, int parent_proc, uint32_t parent_pid,
+			    const struct pytarget *parent, uintptr_t parent_tstate,
+			    struct uniquestacks *unique, struct region *region);

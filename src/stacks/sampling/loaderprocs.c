@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stacks/sampling/loaderchildren.h"
+#include "stacks/sampling/loaderprocs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,16 +13,16 @@ enum { LIST_BYTES = 4096, STATUS_BYTES = 4096 };
 #define LOADER_FILE "torch/utils/data/dataloader.py"
 #define FETCH_FILE "torch/utils/data/_utils/fetch.py"
 
-static void child_done(struct loaderchild *child)
+static void child_done(struct loaderproc *child)
 {
 	pytarget_done(&child->target);
 	modules_done(&child->modules);
 	if (child->proc >= 0)
 		(void)close(child->proc);
-	*child = (struct loaderchild){ .proc = -1 };
+	*child = (struct loaderproc){ .proc = -1 };
 }
 
-void loaderchildren_done(struct loaderchildren *children)
+void loaderprocs_done(struct loaderprocs *children)
 {
 	for (size_t i = 0; i < children->cnt; i++)
 		child_done(&children->list[i]);
@@ -42,16 +42,16 @@ static bool has_file(struct pytarget *target, struct region *region, const struc
 	return false;
 }
 
-bool loaderchildren_waits(struct pytarget *target, struct region *region, const struct task *task)
+bool loaderprocs_waits(struct pytarget *target, struct region *region, const struct task *task)
 {
 	return has_file(target, region, task, LOADER_FILE);
 }
 
 /* The list. */
 
-static void child_add(struct loaderchildren *children, uint32_t pid)
+static void child_add(struct loaderprocs *children, uint32_t pid)
 {
-	struct loaderchild *child;
+	struct loaderproc *child;
 	char path[32];
 
 	for (size_t i = 0; i < children->cnt; i++)
@@ -59,10 +59,10 @@ static void child_add(struct loaderchildren *children, uint32_t pid)
 			children->list[i].alive = true;
 			return;
 		}
-	if (children->cnt == LOADERCHILDREN_MAX)
+	if (children->cnt == LOADERPROCS_MAX)
 		return;
 	child = &children->list[children->cnt];
-	*child = (struct loaderchild){ .pid = pid, .alive = true };
+	*child = (struct loaderproc){ .pid = pid, .alive = true };
 	(void)snprintf(path, sizeof(path), "/proc/%u", pid);
 	child->proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (child->proc >= 0)
@@ -70,7 +70,7 @@ static void child_add(struct loaderchildren *children, uint32_t pid)
 }
 
 /* Those that have ended leave the list: their number may come again. */
-static void refresh(struct loaderchildren *children, int parent_proc, uint32_t parent_pid)
+static void refresh(struct loaderprocs *children, int parent_proc, uint32_t parent_pid)
 {
 	char text[LIST_BYTES], *at = text, *end;
 	size_t kept = 0;
@@ -81,7 +81,7 @@ static void refresh(struct loaderchildren *children, int parent_proc, uint32_t p
 		for (unsigned long pid; (pid = strtoul(at, &end, 10)) > 0 && end != at; at = end)
 			child_add(children, (uint32_t)pid);
 	for (size_t i = 0; i < children->cnt; i++) {
-		struct loaderchild *child = &children->list[kept];
+		struct loaderproc *child = &children->list[kept];
 
 		if (!children->list[i].alive) {
 			child_done(&children->list[i]);
@@ -96,7 +96,7 @@ static void refresh(struct loaderchildren *children, int parent_proc, uint32_t p
 
 /* One child. */
 
-static bool read_stack(struct loaderchild *child, struct task *task)
+static bool read_stack(struct loaderproc *child, struct task *task)
 {
 	task->tstate = child->tstate;
 	task_walk_python_twice(task, &child->target);
@@ -104,7 +104,7 @@ static bool read_stack(struct loaderchild *child, struct task *task)
 }
 
 /* As the parent's: true of a forked child, whose main thread is the one that forked. */
-static void try_forked(struct loaderchild *child, const struct pytarget *parent, uintptr_t tstate)
+static void try_forked(struct loaderproc *child, const struct pytarget *parent, uintptr_t tstate)
 {
 	child->target = (struct pytarget){
 		.present = true,
@@ -118,7 +118,7 @@ static void try_forked(struct loaderchild *child, const struct pytarget *parent,
 	child->tstate = tstate;
 }
 
-static void try_opened(struct loaderchild *child)
+static void try_opened(struct loaderproc *child)
 {
 	struct taskfiles_status status;
 	char text[STATUS_BYTES];
@@ -134,7 +134,7 @@ static void try_opened(struct loaderchild *child)
 	child->tstate = pytarget_find(&child->target, status.own_pid);
 }
 
-static bool child_open(struct loaderchild *child, const struct pytarget *parent, uintptr_t tstate,
+static bool child_open(struct loaderproc *child, const struct pytarget *parent, uintptr_t tstate,
 		       struct region *region, struct task *task)
 {
 	if (child->tried)
@@ -150,7 +150,7 @@ static bool child_open(struct loaderchild *child, const struct pytarget *parent,
 	return child->usable;
 }
 
-static uint32_t keep(struct loaderchild *child, struct task *task, struct uniquestacks *unique,
+static uint32_t keep(struct loaderproc *child, struct task *task, struct uniquestacks *unique,
 		     struct region *region)
 {
 	const uint32_t index = uniquestacks_add(unique, task, (uint64_t)child->pid << 32);
@@ -160,16 +160,15 @@ static uint32_t keep(struct loaderchild *child, struct task *task, struct unique
 	return uniquestacks_name(unique, index, &child->target, region) == 0 ? index : SAMPLED_NONE;
 }
 
-uint32_t loaderchildren_sample(struct loaderchildren *children, int parent_proc,
-			       uint32_t parent_pid, const struct pytarget *parent,
-			       uintptr_t parent_tstate, struct uniquestacks *unique,
-			       struct region *region)
+uint32_t loaderprocs_sample(struct loaderprocs *children, int parent_proc, uint32_t parent_pid,
+			    const struct pytarget *parent, uintptr_t parent_tstate,
+			    struct uniquestacks *unique, struct region *region)
 {
 	uint32_t ret = SAMPLED_NONE;
 
 	refresh(children, parent_proc, parent_pid);
 	for (size_t i = 0; i < children->cnt && ret == SAMPLED_NONE; i++) {
-		struct loaderchild *child = &children->list[(children->turn + i) % children->cnt];
+		struct loaderproc *child = &children->list[(children->turn + i) % children->cnt];
 		struct task task = { .proc = child->proc };
 
 		if (child_open(child, parent, parent_tstate, region, &task) &&
