@@ -285,6 +285,7 @@ static int add_plain(const jobproc_vec *procs, const struct jobproc *proc, struc
 		     struct err *err)
 {
 	const struct jobproc *python = python_of(procs, proc);
+	const int rank = (int)ret->ranks.cnt;
 
 	if (python == NULL)
 		return err_set(err, EINVAL,
@@ -295,7 +296,7 @@ static int add_plain(const jobproc_vec *procs, const struct jobproc *proc, struc
 		memcpy(ret->command, python->command, sizeof(ret->command));
 	vec_foreach(other, procs)
 		ret->python_children += other->python && other->parent == python->pid;
-	return vec_push(&ret->ranks, (struct jobrank){ python->pid, (int)ret->ranks.cnt });
+	return vec_push(&ret->ranks, (struct jobrank){ python->pid, rank });
 }
 
 static int refuse(const struct jobproc *proc, struct err *err)
