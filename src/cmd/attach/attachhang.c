@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <string.h>
 
 enum { BETWEEN_MS = 2000 };
 
@@ -82,6 +83,22 @@ static int judge(const struct attachhang *hang, size_t rank_cnt, int64_t still_n
 	return error == 0 ? hangdiagnosis_make(&facts, report) : error;
 }
 
+/* A job that was not watched has no timeline: its stacks are all there is. */
+static void advise(struct report *report)
+{
+	struct finding *findings = (struct finding *)(uintptr_t)report->findings;
+
+	for (size_t i = 0; i < report->finding_cnt; i++)
+		if (strstr(findings[i].advice, "perftracker timeline") != NULL)
+			findings[i].advice =
+				"See why this rank does not come to where the others wait: its stack is "
+				"below, those of all threads are shown by `perftracker stacks --each "
+				"PID`. Under `perftracker run` a timeline shows what came before.";
+	if (report->verdict == VERDICT_STUCK)
+		report->reason = "nothing moves, and nothing shows for which rank the others wait: "
+				 "compare the stacks below";
+}
+
 static int add_note(int64_t still_ns, struct report *report)
 {
 	const char **notes = arena_calloc(&report->arena, report->note_cnt + 2, sizeof(*notes));
@@ -113,8 +130,10 @@ int attachhang_make(struct attachhang *hang, const struct jobranks *ranks, int64
 	report->rank_source = "the environments of the processes";
 	report->iterations = report->iteration_ms = (double)NAN;
 	error = judge(hang, ranks->ranks.cnt, still_ns, report);
-	if (error == 0)
+	if (error == 0) {
+		advise(report);
 		error = add_note(still_ns, report);
+	}
 	return error < 0 ? err_set(err, ENOMEM, "out of memory") : 0;
 }
 
