@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from live import PROGRAM, TorchLiveTest  # noqa: E402
+from live import PROGRAM, TorchLiveTest, children  # noqa: E402
 
 TRAIN = """
 import os, signal, sys, threading, time, torch
@@ -92,9 +92,15 @@ class Outside(TorchLiveTest):
             if fault != "hang":
                 self.end_well(job, ranks)
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(job.pid, signal.SIGKILL)
-            job.communicate()
+            self.kill(job)
+
+    def kill(self, job: subprocess.Popen[str]) -> None:
+        """Ends what is left of a job: torchrun starts its ranks in sessions of their own."""
+        if job.poll() is None:
+            for pid in (*children(job.pid), job.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        job.communicate()
 
     def end_well(self, job: subprocess.Popen[str], ranks: int) -> None:
         (self.folder / "end").touch()

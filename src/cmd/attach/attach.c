@@ -168,6 +168,16 @@ static int64_t still_ns_of(const struct sampled_job *job)
 	return ns;
 }
 
+/* The script's name, "train.py"; else the command. */
+static const char *job_name(struct arena *arena, const char *command)
+{
+	const char *end = strstr(command, ".py"), *begin = end;
+
+	while (begin != NULL && begin > command && begin[-1] != '/' && begin[-1] != ' ')
+		begin--;
+	return begin != NULL ? arena_strndup(arena, begin, (size_t)(end - begin) + 3) : command;
+}
+
 /* Who and when, and which ranks could not be read. */
 static int fill_head(const struct jobranks *ranks, const struct attachsample *sample,
 		     int64_t begin_wall_ns, struct report *report)
@@ -180,7 +190,7 @@ static int fill_head(const struct jobranks *ranks, const struct attachsample *sa
 	(void)gethostname(host, sizeof(host) - 1);
 	if (failures == NULL || hosts == NULL)
 		return -ENOMEM;
-	report->job_id = ranks->command;
+	report->job_id = job_name(&report->arena, ranks->command);
 	hosts[0] = arena_strdup(&report->arena, host);
 	report->origin = (struct report_origin){
 		.command = ranks->command,
@@ -199,7 +209,7 @@ static int fill_head(const struct jobranks *ranks, const struct attachsample *sa
 			return -ENOMEM;
 	}
 	report->failures = failures;
-	return hosts[0] != NULL ? 0 : -ENOMEM;
+	return hosts[0] != NULL && report->job_id != NULL ? 0 : -ENOMEM;
 }
 
 static int print(const struct attach_options *o, const struct report *report, struct err *err)
