@@ -231,6 +231,27 @@ static void a_wait_for_input_is_a_finding_from_a_quarter_of_the_time_on(void **s
 	arena_done(&report.arena);
 }
 
+static void loaders_that_lack_cpus_are_not_slow(void **state)
+{
+	uint32_t often = 6;
+	struct report report;
+
+	(void)state;
+	test_sampledjob_make(&made, 1, 300, loads_often, &often, NULL);
+	made.ranks[0].children_queued_frac = 0.5;
+	report = diagnose();
+	assert_int_equal(report.finding_cnt, 0);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_non_null(strstr(report.reason, "wait for a CPU"));
+	arena_done(&report.arena);
+	make_faulty(3, 2, TEST_LOADS, NULL);
+	made.ranks[2].children_queued_frac = 0.5;
+	report = diagnose();
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_int_equal(report.suspect, 2);
+	arena_done(&report.arena);
+}
+
 static void too_few_samples_are_inconclusive(void **state)
 {
 	struct fault fault = { 1, TEST_SLOW };
@@ -354,6 +375,7 @@ int main(void)
 		cmocka_unit_test(ranks_that_are_last_by_turns_are_never_accused),
 		cmocka_unit_test(a_moment_of_the_window_is_no_finding),
 		cmocka_unit_test(a_wait_for_input_is_a_finding_from_a_quarter_of_the_time_on),
+		cmocka_unit_test(loaders_that_lack_cpus_are_not_slow),
 		cmocka_unit_test(too_few_samples_are_inconclusive),
 		cmocka_unit_test(ranks_of_other_hosts_leave_the_answer_open),
 		cmocka_unit_test(iterations_are_known_where_a_phase_cannot_be_missed),

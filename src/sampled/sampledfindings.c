@@ -291,6 +291,17 @@ static bool lacks_cpus(const struct sampledcase *c, const bool *behind)
 	return mean_of(c, behind, true, true) - expected >= SAMPLED_QUEUE_FRAC * c->blame.hold_frac;
 }
 
+/* The same of the workers of its loader, for a wait that takes wait_frac of the time. */
+static bool workers_lack_cpus(const struct sampledcase *c, const bool *which, double wait_frac)
+{
+	double queued = 0;
+
+	for (size_t i = 0; i < c->job->cnt; i++)
+		if (which[i])
+			queued = MAX(queued, c->job->ranks[i].children_queued_frac);
+	return queued >= SAMPLED_QUEUE_FRAC * wait_frac;
+}
+
 static int judge_behind(struct sampledcase *c)
 {
 	bool *behind = arena_calloc(c->arena, c->job->cnt + 1, sizeof(*behind));
@@ -317,6 +328,9 @@ static int judge_behind(struct sampledcase *c)
 	error = sampledplace_find(&c->view, &search, &place);
 	if (error < 0)
 		return error;
+	if (place.in_loader && workers_lack_cpus(c, behind, c->blame.hold_frac))
+		return suspect(c, behind,
+			       "whose loader's worker processes wait for a CPU meanwhile");
 	if (place.node == SAMPLEDVIEW_ROOT || place.peers_frac > place.own_frac / 2)
 		return suspect(c, behind, "and no single function of it explains that");
 	return accuse(c, &place, behind, others);
@@ -348,11 +362,22 @@ static int judge_input(struct sampledcase *c, bool *ret_found)
 	*ret_found = false;
 	if (least < SAMPLED_INPUT_FRAC)
 		return 0;
+	*ret_found = true;
+	if (workers_lack_cpus(c, all, c->blame.ranks[0].loader_frac)) {
+		c->report->verdict = VERDICT_INCONCLUSIVE;
+		c->report->reason = arena_printf(
+			c->arena,
+			"the training threads wait for their loaders %.0f %% of the time, whose worker "
+			"processes wait for a CPU meanwhile: `perftracker stalls` names who has it",
+			c->blame.ranks[0].loader_frac * 100.0);
+		return c->report->reason != NULL ? 0 : -ENOMEM;
+	}
 	who = sampledcase_ranks(c, all);
 	error = sampledplace_find(&c->view, &search, &place);
 	if (error < 0 || who == NULL)
 		return -ENOMEM;
-	if (place.node == SAMPLEDVIEW_ROOT || !place.in_loader)
+	*ret_found = place.node != SAMPLEDVIEW_ROOT && place.in_loader;
+	if (!*ret_found)
 		return 0;
 	error = init_finding(c, &place, all, c->blame.ranks[0].loader_frac, finding);
 	finding->beta.reference = 0.0;
@@ -368,7 +393,6 @@ static int judge_input(struct sampledcase *c, bool *ret_found)
 	c->report->finding_cnt = 1;
 	c->report->verdict = VERDICT_ABNORMAL;
 	c->report->reason = "the training threads wait for input";
-	*ret_found = true;
 	return error;
 }
 
@@ -400,8 +424,9 @@ static int say_nothing(struct sampledcase *c)
 			"in %.1f s of samples %s. This does not show that the job is well: what "
 			"slows all ranks alike, devices, and moments are not seen this way; " RESTART,
 			c->window_s,
-			c->job->cnt > 1 ? "no rank holds the others up, and none waits for input"
-					: "its training thread does not wait for input");
+			c->job->cnt > 1
+				? "no rank holds the others up, and not all wait for input for a quarter of the time"
+				: "its training thread does not wait for input for a quarter of the time");
 	}
 	return c->report->reason != NULL ? 0 : -ENOMEM;
 }

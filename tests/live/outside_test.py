@@ -138,6 +138,7 @@ class Outside(TorchLiveTest):
 
     def test_a_hang_is_told_by_the_rank_and_function_that_the_others_wait_for(self) -> None:
         with self.train("hang") as job:
+            time.sleep(5)  # by then the others have come to where they wait
             report = self.attach(job, "--seconds", "10")
             finding = report["findings"][0]
             self.assertEqual(finding["ranks"], [1])

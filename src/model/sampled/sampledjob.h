@@ -49,6 +49,8 @@ struct sampled_rank {
 	const struct sampled_thread
 		*threads; /* those that ran most first, without the training thread */
 	size_t thread_cnt;
+	/* Of its child processes that lived all the window, per child: on a CPU, runnable without one. */
+	double children_ran_frac, children_queued_frac;
 	size_t late_cnt;   /* rounds for which the reader came too late */
 	int64_t reader_ns; /* CPU time of the reader while it sampled */
 	int64_t setup_ns;  /* and before and after */

@@ -15,7 +15,19 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { THREADS_MAX = 1024, THREADS_KEPT = 8, QUIET_NICE = 19, STATUS_BYTES = 4096 };
+enum {
+	THREADS_MAX = 1024,
+	CHILDREN_MAX = 64,
+	LIST_BYTES = 4096,
+	THREADS_KEPT = 8,
+	QUIET_NICE = 19,
+	STATUS_BYTES = 4096
+};
+
+struct child_account {
+	uint32_t pid;
+	int64_t ran_ns, queued_ns;
+};
 
 struct samplereader {
 	struct sampling_shared *shared;
@@ -32,6 +44,9 @@ struct samplereader {
 	struct sampled_moment *moments;
 	struct sampled_thread before[THREADS_MAX];
 	size_t before_cnt;
+	struct child_account accounts[CHILDREN_MAX];
+	size_t account_cnt;
+	int64_t account_ns; /* when they were read */
 };
 
 static void fail(struct samplereader *reader, int error)
@@ -170,6 +185,30 @@ static size_t list_threads(const struct samplereader *reader, struct sampled_thr
 	return cnt;
 }
 
+/* Those that its main thread started, such as workers of a loader. */
+static size_t list_children(const struct samplereader *reader,
+			    struct child_account ret[static CHILDREN_MAX])
+{
+	char text[LIST_BYTES], *at = text, *end;
+	size_t cnt = 0;
+
+	if (taskfiles_read_of(reader->proc, reader->pid, "children", text, sizeof(text)) <= 0)
+		return 0;
+	for (unsigned long pid; (pid = strtoul(at, &end, 10)) > 0 && end != at; at = end) {
+		struct child_account *child = &ret[cnt];
+		char path[40], line[96], *next;
+
+		(void)snprintf(path, sizeof(path), "/proc/%lu/schedstat", pid);
+		if (cnt == CHILDREN_MAX || taskfiles_read(AT_FDCWD, path, line, sizeof(line)) <= 0)
+			continue;
+		*child = (struct child_account){ .pid = (uint32_t)pid };
+		child->ran_ns = strtoll(line, &next, 10);
+		child->queued_ns = strtoll(next, NULL, 10);
+		cnt++;
+	}
+	return cnt;
+}
+
 /* --- the window --- */
 
 static void sleep_until(int64_t at_ns)
@@ -279,6 +318,28 @@ static void compare_threads(struct samplereader *reader)
 	reader->shared->rank.thread_cnt = MIN(cnt, (size_t)THREADS_KEPT);
 }
 
+static void compare_children(struct samplereader *reader)
+{
+	struct child_account now[CHILDREN_MAX];
+	const size_t cnt = list_children(reader, now);
+	const double ns = (double)(clock_mono_ns() - reader->account_ns);
+	struct sampled_rank *rank = &reader->shared->rank;
+	double ran = 0, queued = 0, both = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		for (size_t j = 0; j < reader->account_cnt; j++)
+			if (reader->accounts[j].pid == now[i].pid) {
+				ran += (double)(now[i].ran_ns - reader->accounts[j].ran_ns);
+				queued +=
+					(double)(now[i].queued_ns - reader->accounts[j].queued_ns);
+				both++;
+			}
+	if (both <= 0 || ns <= 0)
+		return;
+	rank->children_ran_frac = ran / both / ns;
+	rank->children_queued_frac = queued / both / ns;
+}
+
 static int64_t own_cpu_ns(void)
 {
 	return clock_now_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -296,6 +357,7 @@ static int name_stacks(struct samplereader *reader)
 
 	(void)setpriority(PRIO_PROCESS, 0, QUIET_NICE);
 	compare_threads(reader);
+	compare_children(reader);
 	reader->resolver.modules = &reader->modules;
 	reader->resolver.region = reader->region;
 	reader->resolver.interpreter = reader->python.module;
@@ -321,6 +383,8 @@ static void run(struct samplereader *reader)
 		return;
 	}
 	reader->before_cnt = list_threads(reader, reader->before);
+	reader->account_cnt = list_children(reader, reader->accounts);
+	reader->account_ns = clock_mono_ns();
 	advance(reader, SAMPLING_READS);
 	begin_ns = own_cpu_ns();
 	sample(reader);
