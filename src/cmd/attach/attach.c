@@ -171,11 +171,14 @@ static int64_t still_ns_of(const struct sampled_job *job)
 /* The script's name, "train.py"; else the command. */
 static const char *job_name(struct arena *arena, const char *command)
 {
-	const char *end = strstr(command, ".py"), *begin = end;
+	const char *end = command, *begin;
 
-	while (begin != NULL && begin > command && begin[-1] != '/' && begin[-1] != ' ')
+	do
+		end = strstr(end, ".py") != NULL ? strstr(end, ".py") + strlen(".py") : NULL;
+	while (end != NULL && *end != ' ' && *end != '\0');
+	for (begin = end; begin != NULL && begin > command && begin[-1] != '/' && begin[-1] != ' ';)
 		begin--;
-	return begin != NULL ? arena_strndup(arena, begin, (size_t)(end - begin) + 3) : command;
+	return begin != NULL ? arena_strndup(arena, begin, (size_t)(end - begin)) : command;
 }
 
 /* Who and when, and which ranks could not be read. */
