@@ -252,6 +252,26 @@ static void loaders_that_lack_cpus_are_not_slow(void **state)
 	arena_done(&report.arena);
 }
 
+static enum test_does pipelined(size_t rank, uint32_t round, void *context)
+{
+	(void)context;
+	return rank == 2 && round % 10 < 9 ? TEST_SLOW : TEST_RECEIVES;
+}
+
+static void stages_that_differ_by_design_are_not_accused(void **state)
+{
+	struct report report;
+
+	(void)state;
+	test_sampledjob_make(&made, 3, 300, pipelined, NULL, NULL);
+	report = diagnose();
+	assert_int_equal(report.finding_cnt, 0);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_int_equal(report.suspect, 2);
+	assert_non_null(strstr(report.reason, "different work"));
+	arena_done(&report.arena);
+}
+
 static void too_few_samples_are_inconclusive(void **state)
 {
 	struct fault fault = { 1, TEST_SLOW };
@@ -376,6 +396,7 @@ int main(void)
 		cmocka_unit_test(a_moment_of_the_window_is_no_finding),
 		cmocka_unit_test(a_wait_for_input_is_a_finding_from_a_quarter_of_the_time_on),
 		cmocka_unit_test(loaders_that_lack_cpus_are_not_slow),
+		cmocka_unit_test(stages_that_differ_by_design_are_not_accused),
 		cmocka_unit_test(too_few_samples_are_inconclusive),
 		cmocka_unit_test(ranks_of_other_hosts_leave_the_answer_open),
 		cmocka_unit_test(iterations_are_known_where_a_phase_cannot_be_missed),

@@ -302,6 +302,29 @@ static bool workers_lack_cpus(const struct sampledcase *c, const bool *which, do
 	return queued >= SAMPLED_QUEUE_FRAC * wait_frac;
 }
 
+/* Whether ranks wait for single other ranks, as stages of a pipeline do, a third of their waits. */
+static bool are_stages(const struct sampledcase *c)
+{
+	size_t waits = 0, stages = 0;
+
+	for (size_t i = 0; i < c->job->cnt; i++) {
+		const struct sampled_rank *rank = &c->job->ranks[i];
+
+		for (size_t k = 0; k < rank->moment_cnt; k++) {
+			const struct sampledview_stack *stack =
+				rank->moments[k].stack != SAMPLED_NONE
+					? &c->view.stacks[i][rank->moments[k].stack]
+					: NULL;
+
+			if (stack == NULL || stack->phase != PHASE_PEERS)
+				continue;
+			waits++;
+			stages += stack->stage;
+		}
+	}
+	return stages * 3 > waits;
+}
+
 static int judge_behind(struct sampledcase *c)
 {
 	bool *behind = arena_calloc(c->arena, c->job->cnt + 1, sizeof(*behind));
@@ -321,6 +344,11 @@ static int judge_behind(struct sampledcase *c)
 		behind[i] = c->blame.ranks[i].behind;
 		others[i] = !behind[i];
 	}
+	if (are_stages(c))
+		return suspect(
+			c, behind,
+			"and ranks that send to each other do different work: it may be so by "
+			"design");
 	if (lacks_cpus(c, behind))
 		return suspect(
 			c, behind,

@@ -57,6 +57,27 @@ static bool waits_for_peers(const struct sampled_stack *stack)
 	return false;
 }
 
+/* Ranks that send to each other, and stages of a pipeline, do different work. */
+static bool is_of_stage(const struct sampled_stack *stack)
+{
+	static const char *const NATIVE[] = { "8RecvWork", "8SendWork", "MPI_Recv", NULL };
+	static const char *const CALLS[] = { "recv", "send", "irecv", "isend",
+					     "batch_isend_irecv" };
+
+	for (size_t i = 0; i < stack->frame_cnt; i++) {
+		const struct stacks_frame *frame = &stack->frames[i];
+
+		if (frame->kind == STACKS_NATIVE && has_part(frame->function, NATIVE))
+			return true;
+		if (is_python(frame, "torch/distributed/pipelining/", NULL))
+			return true;
+		for (size_t j = 0; j < ARRAY_SIZE(CALLS); j++)
+			if (is_python(frame, "torch/distributed/distributed_c10d.py", CALLS[j]))
+				return true;
+	}
+	return false;
+}
+
 enum sampled_phase sampledview_phase(const struct sampled_stack *stack)
 {
 	enum sampled_phase ret = PHASE_OTHER;
@@ -120,7 +141,8 @@ static int place_stack(struct sampledview *view, const struct sampled_stack *sta
 		       struct sampledview_stack *ret)
 {
 	*ret = (struct sampledview_stack){ .leaf = SAMPLEDVIEW_ROOT,
-					   .phase = sampledview_phase(stack) };
+					   .phase = sampledview_phase(stack),
+					   .stage = is_of_stage(stack) };
 	for (size_t i = stack->frame_cnt; i > 0; i--) {
 		const struct stacks_frame *frame = &stack->frames[i - 1];
 

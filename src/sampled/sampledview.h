@@ -32,6 +32,7 @@ struct sampledview_node {
 struct sampledview_stack {
 	uint32_t leaf; /* the innermost Python function; the root: none */
 	enum sampled_phase phase;
+	bool stage;	/* it waits for one other rank, in send or receive, or is in a pipeline */
 	uint64_t place; /* the same for Python frames at the same lines */
 };
 

@@ -33,6 +33,11 @@ static const struct stacks_frame loads[] = {
 	PY("<module>", TRAIN, 39),
 };
 static const struct stacks_frame steps[] = { PY("step", PACKAGES "optim/sgd.py", 80), ROOT_FRAMES };
+static const struct stacks_frame receives[] = {
+	NATIVE("_ZN4c10d16ProcessGroupGloo8RecvWork4waitENSt6chrono8durationIlSt5ratio"),
+	PY("recv", PACKAGES "distributed/distributed_c10d.py", 2400),
+	ROOT_FRAMES,
+};
 static const struct stacks_frame worker[] = {
 	PY("read_shard", TRAIN, 8),
 	PY("collate", TRAIN, 9),
@@ -48,6 +53,7 @@ static const struct sampled_stack stacks[TEST_DOES_CNT + 1] = {
 	[TEST_WAITS] = { waits, ARRAY_SIZE(waits) },
 	[TEST_LOADS] = { loads, ARRAY_SIZE(loads) },
 	[TEST_STEPS] = { steps, ARRAY_SIZE(steps) },
+	[TEST_RECEIVES] = { receives, ARRAY_SIZE(receives) },
 	[TEST_DOES_CNT] = { worker, ARRAY_SIZE(worker) },
 };
 

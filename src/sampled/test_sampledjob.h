@@ -13,6 +13,7 @@ enum test_does {
 	TEST_WAITS,    /* in a backward pass, in a collective */
 	TEST_LOADS,    /* in __next__ of the loader, its worker in collate > read_shard */
 	TEST_STEPS,    /* in the optimizer */
+	TEST_RECEIVES, /* from another rank */
 	TEST_DOES_CNT,
 	TEST_UNSEEN = TEST_DOES_CNT,
 };
