@@ -15,6 +15,7 @@ _perftracker_options() {
 	serve) echo '--listen --store --token-file --host --format --help' ;;
 	prompt) echo '--budget --output --store --help' ;;
 	mcp) echo '--store --url --allow-profile --help' ;;
+	attach) echo '--all --seconds --rate --format --output --exit-code --color --verbose --help' ;;
 	stacks) echo '--job --all --children --format --output --each --twice --native --python --verbose --help' ;;
 	stalls) echo '--pid --job --seconds --proc-only --format --output --record --exit-code --verbose --help' ;;
 	roofline) echo '--iterations --block --keep --memory --stop --format --output --report-to --help' ;;
@@ -113,6 +114,11 @@ _perftracker_value() {
 	'prompt --store') ;;
 	'mcp --store') ;;
 	'mcp --url') ;;
+	'attach --seconds' | 'attach -s') ;;
+	'attach --rate') ;;
+	'attach --format' | 'attach -f') _perftracker_words 'text json html' ;;
+	'attach --output' | 'attach -o') _perftracker_paths -f ;;
+	'attach --color') _perftracker_words 'auto always never' ;;
 	'stacks --job') ;;
 	'stacks --format' | 'stacks -f') _perftracker_words 'text json folded speedscope html' ;;
 	'stacks --output' | 'stacks -o') _perftracker_paths -f ;;
@@ -218,7 +224,7 @@ _perftracker() {
 	local command=${COMP_WORDS[1]}
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_perftracker_words 'run profile status accept timeline jobs history report serve prompt mcp stacks stalls roofline analyze verify-fix diff flame replay dump simulate summarize localize doctor hostd hub gpu-sampler --help --version'
+		_perftracker_words 'run profile status accept timeline jobs history report serve prompt mcp attach stacks stalls roofline analyze verify-fix diff flame replay dump simulate summarize localize doctor hostd hub gpu-sampler --help --version'
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do

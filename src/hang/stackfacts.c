@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "base/text/pythoncode.h"
 #include "hang/hangrules.h"
-#include "hang/stacknaming.h"
+#include "model/place/stacknaming.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "hang/stackfacts.h"
 
 #include "hang/hangrules.h"
-#include "hang/stacknaming.h"
+#include "model/place/stacknaming.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

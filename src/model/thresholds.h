@@ -1424,3 +1424,74 @@
  * HUNT_SIGNAL_NS: ns | not recorded | a stop that follows a signal within this time is its effect
  */
 #define HUNT_SIGNAL_NS (100 * NSEC_PER_MSEC)
+
+/* --- Sampling from outside --- */
+
+/*
+ * SAMPLED_ROUNDS_MIN: rounds | ten parts of six samples | fewer are judged as too few
+ */
+#define SAMPLED_ROUNDS_MIN 60u
+
+/*
+ * SAMPLED_BATCHES: parts of the window | Student's t with nine degrees of freedom | samples of one
+ * part depend on each other, parts as good as not
+ */
+#define SAMPLED_BATCHES 10u
+
+/*
+ * SAMPLED_HOLD_FRAC: share of the rounds | healthy jobs of three ranks on two busy CPUs: at most 0.06
+ * for the same rank in all parts | least time for which others wait for a rank that is accused
+ */
+#define SAMPLED_HOLD_FRAC 0.1
+
+/*
+ * SAMPLED_T_MIN: standard errors | Student's t, 1 in 1000 healthy windows | by which a rank must hold
+ * others up more than the next one does
+ */
+#define SAMPLED_T_MIN 4.8
+
+/*
+ * SAMPLED_PART_FRAC: share of the parts | not recorded | in which a rank must be the one that holds
+ * others up most
+ */
+#define SAMPLED_PART_FRAC 0.9
+
+/*
+ * SAMPLED_PLACE_FRAC: share of the time that others wait | not recorded | which a function of an
+ * accused rank must take more than on its peers
+ */
+#define SAMPLED_PLACE_FRAC 0.5
+
+/*
+ * SAMPLED_QUEUE_FRAC: share of the time that others wait | not recorded | a rank, or its loader, that
+ * waited longer for a CPU is not accused of a function
+ */
+#define SAMPLED_QUEUE_FRAC 0.4
+
+/*
+ * SAMPLED_INPUT_FRAC: share of the rounds | healthy small jobs: up to 0.15 | least wait for input
+ * that is a finding without a peer, less three standard errors
+ */
+#define SAMPLED_INPUT_FRAC 0.25
+
+/*
+ * SAMPLED_STILL_FRAC: share of the samples | not recorded | in which a thread must be in one place to
+ * count as not moving
+ */
+#define SAMPLED_STILL_FRAC 0.98
+
+/*
+ * SAMPLED_STILL_NS: ns | not recorded | a shorter window shows no hang
+ */
+#define SAMPLED_STILL_NS (8 * NSEC_PER_SEC)
+
+/*
+ * SAMPLED_CYCLES_MIN: iterations | not recorded | fewer give no length of an iteration
+ */
+#define SAMPLED_CYCLES_MIN 6u
+
+/*
+ * SAMPLED_RUN_MIN: samples | a phase of two periods is never missed | mean length of the phase by which
+ * iterations are told apart, and of what is between
+ */
+#define SAMPLED_RUN_MIN 2.5

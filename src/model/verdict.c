@@ -12,6 +12,7 @@ static const struct {
 	[VERDICT_FAILED] = { "failed", "JOB FAILED", true, false },
 	[VERDICT_STUCK] = { "stuck", "STUCK", true, false },
 	[VERDICT_INCOMPLETE] = { "incomplete", "INCOMPLETE", false, true },
+	[VERDICT_NOTHING_FOUND] = { "nothing_found", "NOTHING FOUND BY SAMPLING", false, true },
 };
 
 static bool is_known(enum verdict verdict)

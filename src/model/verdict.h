@@ -11,12 +11,13 @@
 /* The values travel in struct wire_report: new verdicts go to the end. */
 enum verdict {
 	VERDICT_HEALTHY,
-	VERDICT_ABNORMAL,     /* findings name the ranks and the function */
-	VERDICT_INCONCLUSIVE, /* the evidence is too thin */
-	VERDICT_SLOW,	      /* slower than its best; the cause was not found */
-	VERDICT_FAILED,	      /* the job ended with an error */
-	VERDICT_STUCK,	      /* no iteration ends any more; the cause was not found */
-	VERDICT_INCOMPLETE,   /* ranks are missing that may hold the answer */
+	VERDICT_ABNORMAL,      /* findings name the ranks and the function */
+	VERDICT_INCONCLUSIVE,  /* the evidence is too thin */
+	VERDICT_SLOW,	       /* slower than its best; the cause was not found */
+	VERDICT_FAILED,	       /* the job ended with an error */
+	VERDICT_STUCK,	       /* no iteration ends any more; the cause was not found */
+	VERDICT_INCOMPLETE,    /* ranks are missing that may hold the answer */
+	VERDICT_NOTHING_FOUND, /* by samples from outside, which cannot show health */
 	VERDICT_CNT
 };
 
@@ -29,5 +30,5 @@ const char *verdict_words(enum verdict verdict);
 /* Whether the job has a fault: abnormal, slow, failed or stuck. */
 bool verdict_is_bad(enum verdict verdict);
 
-/* Whether nothing is known to be wrong, but too little was seen: inconclusive or incomplete. */
+/* Whether nothing is known to be wrong, but too little was seen: inconclusive, incomplete, nothing found. */
 bool verdict_is_open(enum verdict verdict);

@@ -14,7 +14,7 @@
 static void names_of_the_json_contract_and_their_numbers_stay(void **state)
 {
 	static const char *const names[] = { "healthy", "abnormal", "inconclusive", "slow",
-					     "failed",	"stuck",    "incomplete" };
+					     "failed",	"stuck",    "incomplete", "nothing_found" };
 
 	(void)state;
 	assert_int_equal(VERDICT_CNT, ARRAY_SIZE(names));

@@ -238,6 +238,13 @@ static void phrase_loss(struct str *out, const struct finding *finding)
 			phrase_pct(out, pct);
 			str_append(out, ")");
 		}
+	} else if (finding->gain_at_most && isfinite(pct) && pct > 0.0) {
+		str_append(out, finding->all_workers ? (plural ? " lose" : " loses")
+				: plural	     ? " cost the job"
+						     : " costs the job");
+		str_append(out, " at most ");
+		phrase_pct(out, pct);
+		str_append(out, " of the time");
 	} else if (isfinite(delta) && delta > 0.0) {
 		str_append(out, plural ? " lose " : " loses ");
 		phrase_ms(out, delta);

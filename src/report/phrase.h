@@ -45,6 +45,7 @@ void phrase_subject(struct str *out, const struct finding *finding);
 
 /* The headings of the classes of time, and of the report's functions (shares). */
 #define PHRASE_BREAKDOWN "Where the time of an iteration goes, median of the workers"
+#define PHRASE_BREAKDOWN_WHOLE "Where the time of the window goes, median of the workers"
 #define PHRASE_SHARES "Functions that hold most of the window, mean over the workers"
 
 /* "load_batch (host), called by train_step" */

@@ -375,7 +375,8 @@ static void breakdown_part(struct text_writer *w)
 		return;
 	}
 	line_end(w);
-	page_wrap(&w->page, PAGE_BOLD, 0, 0, PHRASE_BREAKDOWN);
+	page_wrap(&w->page, PAGE_BOLD, 0, 0,
+		  breakdown.iteration_cnt > 0 ? PHRASE_BREAKDOWN : PHRASE_BREAKDOWN_WHOLE);
 	for (int class = CLASS_CNT - 1; class >= 0; class --)
 		class_line(w, &breakdown, (enum event_class) class);
 	breakdown_phrase_iterations(&text, &breakdown);

@@ -79,6 +79,7 @@ static bool is_reported(const struct hub *hub, const struct report *report)
 	case VERDICT_HEALTHY:
 	case VERDICT_INCONCLUSIVE:
 	case VERDICT_INCOMPLETE:
+	case VERDICT_NOTHING_FOUND: /* never of a window of a run */
 		return hub->found;
 	case VERDICT_ABNORMAL:
 	case VERDICT_CNT:

@@ -55,6 +55,7 @@ struct report_flame {
 	size_t node_cnt; /* 0: no picture */
 	int rank;
 	bool culprit;
+	bool sampled; /* ms: of a second of the window where iteration_ms is 1000 */
 	size_t peer_cnt;
 	double iteration_ms;
 };

@@ -199,9 +199,9 @@ static void add_box(struct flame *f, size_t i)
 
 static void append_note(struct str *note, const struct flame *f)
 {
-	str_append(note,
-		   "Widths are time on the critical path per iteration; callers are above what "
-		   "they call. ");
+	str_append(note, f->of->sampled ? "Widths are shares of the samples of the training thread"
+					: "Widths are time on the critical path per iteration");
+	str_append(note, "; callers are above what they call. ");
 	if (f->of->peer_cnt > 0)
 		str_printf(note,
 			   "Red: longer than the mean of %zu peer%s, blue: shorter, gray: alike. ",

@@ -424,7 +424,8 @@ static void breakdown_part(struct str *out, const struct report *report)
 		out->error = -ENOMEM;
 		return;
 	}
-	time_table(out, PHRASE_BREAKDOWN, "Classes of time", "What");
+	time_table(out, breakdown.iteration_cnt > 0 ? PHRASE_BREAKDOWN : PHRASE_BREAKDOWN_WHOLE,
+		   "Classes of time", "What");
 	for (int class = CLASS_CNT - 1; class >= 0; class --)
 		class_row(out, &breakdown, report, (enum event_class) class);
 	str_append(out, "</tbody></table></div>\n");

@@ -18,7 +18,7 @@ const char report_style[] =
 ".verdict{background:var(--card);border:1px solid var(--line);border-left:8px solid var(--tone);"
 "border-radius:10px;padding:18px 24px 20px}\n"
 ".abnormal,.slow,.failed,.stuck{--tone:var(--bad)}.healthy{--tone:var(--good)}"
-".inconclusive,.incomplete{--tone:var(--warn)}\n"
+".inconclusive,.incomplete,.nothing_found{--tone:var(--warn)}\n"
 ".word{margin:0;color:var(--tone);font-weight:700;letter-spacing:.09em;font-size:13px;"
 "text-transform:uppercase}\n"
 "h1{margin:4px 0 0;font-size:25px;line-height:1.3;font-weight:650;overflow-wrap:anywhere;"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hang/stacknaming.h"
+#include "model/place/stacknaming.h"
 
 #include "base/demangle.h"
 #include "base/text/pythoncode.h"
