@@ -27,6 +27,30 @@ int store_list_jobs_seen(struct store *store, int64_t since_ns, store_job_fn fn,
 			   err, cell_integer(since_ns));
 }
 
+int store_list_jobs_named(struct store *store, const char *name, int64_t before_ns, size_t cnt,
+			  store_job_fn fn, void *arg, struct err *err)
+{
+	struct store_reader reader = { .fn.job = fn, .arg = arg };
+
+	return store_query(store, &reader, store_on_job,
+			   STORE_SELECT_JOBS "WHERE name = $1 AND started_ns < $2"
+					     " ORDER BY started_ns DESC, job LIMIT $3",
+			   err, cell_text(name), cell_integer(before_ns),
+			   cell_integer((int64_t)cnt));
+}
+
+int store_list_jobs_beside(struct store *store, const char *host, const char *key, int64_t from_ns,
+			   int64_t until_ns, store_job_fn fn, void *arg, struct err *err)
+{
+	struct store_reader reader = { .fn.job = fn, .arg = arg };
+
+	return store_query(store, &reader, store_on_job,
+			   STORE_SELECT_JOBS "WHERE host = $1 AND job <> $2 AND started_ns < $3"
+					     " AND seen_ns > $4",
+			   err, cell_text(host), cell_text(key), cell_integer(until_ns),
+			   cell_integer(from_ns));
+}
+
 int store_list_events_from(struct store *store, const char *key, uint64_t place, store_event_fn fn,
 			   void *arg, struct err *err)
 {

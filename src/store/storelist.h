@@ -43,6 +43,15 @@ _must_check_ int store_list_jobs_after(struct store *store, const struct store_j
 _must_check_ int store_list_jobs_seen(struct store *store, int64_t since_ns, store_job_fn fn,
 				      void *arg, struct err *err);
 
+/* The newest cnt jobs of that name that began before then. */
+_must_check_ int store_list_jobs_named(struct store *store, const char *name, int64_t before_ns,
+				       size_t cnt, store_job_fn fn, void *arg, struct err *err);
+
+/* Jobs kept by that host in that time, but for the one with this key; in any order. */
+_must_check_ int store_list_jobs_beside(struct store *store, const char *host, const char *key,
+					int64_t from_ns, int64_t until_ns, store_job_fn fn,
+					void *arg, struct err *err);
+
 /*
  * The job that a user means by word: its key or the beginning of it, else the newest with this
  * name. -ENOENT, or -ENOTUNIQ when several keys begin so, with a line in err.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/ending/ending.h"
 
+#include "live/recall/recall.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -483,6 +484,7 @@ static bool all_well(const struct ending *e)
 {
 	append_watched(e);
 	append_no_slowdown(e);
+	recall_append_slower(e->facts->earlier, ", but ", e->reason);
 	if (e->facts->slowdowns > 0 && e->facts->history->cnt == 0)
 		str_printf(e->reason, "; %u short slowdown%s profiled, %s cause was not found",
 			   e->facts->slowdowns, e->facts->slowdowns == 1 ? " was" : "s were",
@@ -561,6 +563,8 @@ static int conclude(struct ending *e, struct report *report)
 	while (!rules[i].applies(e))
 		i++;
 	report->verdict = rules[i].verdict;
+	if (report->verdict != VERDICT_HEALTHY)
+		recall_append_slower(e->facts->earlier, "; its pace was ", e->reason);
 	report->reason = str_error(e->reason) == 0
 				 ? arena_strdup(&report->arena, str_borrow(e->reason))
 				 : NULL;

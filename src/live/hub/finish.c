@@ -5,6 +5,7 @@
 #include "live/hub/hub_parts.h"
 #include "live/hub/keeping.h"
 #include "live/hub/publish.h"
+#include "live/recall/recall.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -160,8 +161,22 @@ bool hub_ended_well(const struct hub *hub)
 	return lives_ended_well(&hub->lives);
 }
 
+/* A run that was called slower is no measure for the next one. */
+static void note_earlier(struct hub *hub, const struct earlier_answer *answer,
+			 struct report *report)
+{
+	struct str text = { 0 };
+
+	recall_note_pace(report, answer);
+	recall_append_slower(answer, "", &text);
+	if (text.len > 0)
+		keeper_event(hub->keeper, EARLIER_SLOWER_EVENT, "%s", str_borrow(&text));
+	str_done(&text);
+}
+
 void hub_finish(struct hub *hub, const struct job_end *end)
 {
+	struct earlier_answer earlier;
 	struct ending_facts facts;
 	struct report report;
 	uint64_t number;
@@ -179,6 +194,8 @@ void hub_finish(struct hub *hub, const struct job_end *end)
 	if (moment_take(&hub->moment, &report, &number)) /* slow until the end */
 		hub_publish_report(hub, &report, number, false);
 	facts = gather(hub, end);
+	if (keeper_compare(hub->keeper, (uint32_t)hub->workers.cnt, &earlier))
+		facts.earlier = &earlier;
 	hub_reply(hub, ESRCH, "the job has ended");
 	if (ending_report(&facts, &report) < 0) {
 		log_line(LOG_ERROR, "event=report-not-made why=\"out of memory\"");
@@ -186,6 +203,8 @@ void hub_finish(struct hub *hub, const struct job_end *end)
 	}
 	publish_origin(hub->options, hub->workers.data, hub->workers.cnt, &report);
 	hub_fill_pace(hub, &report);
+	if (facts.earlier != NULL)
+		note_earlier(hub, &earlier, &report);
 	if (is_reported(hub, &report))
 		log_last(hub, &facts, &report);
 	else

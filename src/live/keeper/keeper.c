@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "live/keeper/keeper_parts.h"
+#include "live/keeper/machinekind.h"
 #include "model/rankset.h"
 
 #include <errno.h>
@@ -96,6 +97,7 @@ static void push_second(struct keeper *keeper)
 
 	if (item != NULL)
 		item->pace = keeper->second;
+	keeper_memory_add_pace(keeper);
 	push(keeper, item, false);
 	keeper->second = (struct store_pace){ 0 };
 }
@@ -209,6 +211,7 @@ void keeper_event(struct keeper *keeper, const char *kind, const char *fmt, ...)
 	va_start(args, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
+	runpace_take_event(&keeper->pace, kind, text, clock_wall_ns() / NSEC_PER_SEC);
 	item = new_item(KEEPER_EVENT);
 	if (item != NULL)
 		item->event = (struct store_event){ .kind = copy(item, kind),
@@ -356,6 +359,8 @@ static void free_keeper(struct keeper *keeper)
 	vec_foreach(window, &keeper->known)
 		free(window->ranks);
 	vec_done(&keeper->known);
+	runpace_done(&keeper->pace);
+	earlier_done(&keeper->earlier);
 	vec_done(&keeper->committed);
 	(void)pthread_cond_destroy(&keeper->wake);
 	(void)pthread_mutex_destroy(&keeper->lock);
@@ -381,6 +386,10 @@ static int set_up(struct keeper *keeper, const struct keeper_setup *setup)
 	keeper->command =
 		setup->command != NULL ? arena_strdup(&keeper->arena, setup->command) : NULL;
 	name_owner(keeper);
+	if (setup->remote)
+		(void)snprintf(keeper->machine, sizeof(keeper->machine), EARLIER_MACHINE_UNKNOWN);
+	else
+		machinekind_describe("", keeper->machine, sizeof(keeper->machine));
 	if (keeper->where == NULL || keeper->name == NULL || keeper->folder == NULL)
 		return -ENOMEM;
 	keeper->brief = setup->brief;
@@ -405,6 +414,8 @@ int keeper_open(const struct keeper_setup *setup, struct keeper **ret, struct er
 		free_keeper(keeper);
 		return err_set(err, -r, "%s", strerror(-r));
 	}
+	if (!setup->brief)
+		keeper_event(keeper, EARLIER_MACHINE_EVENT, "%s", keeper->machine);
 	*ret = keeper;
 	return 0;
 }

@@ -381,6 +381,7 @@ static void write_batch(struct keeper *keeper, struct batch *batch)
 		} else {
 			keeper->told = false;
 			note_committed(keeper, batch);
+			keeper_memory_load(keeper);
 		}
 	}
 	/* What a restarted server forgot of this connection is made anew. */

@@ -314,7 +314,8 @@ static void open_keeper(struct daemon *daemon)
 	struct keeper_setup setup = { .where = where,
 				      .name = options->job_name,
 				      .folder = options->out_dir,
-				      .command = options->command };
+				      .command = options->command,
+				      .remote = options->fleet != NULL };
 
 	store_place(options->store, where, sizeof(where));
 	if (where[0] == '\0')
