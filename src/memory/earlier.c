@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "memory/samecommand.h"
+#include "model/verdict.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -98,15 +99,16 @@ static bool is_same_machine(const struct earlier_subject *subject, const char *h
 	return subject->host != NULL && strcmp(subject->host, host) == 0;
 }
 
+static bool has_verdict(const struct store_job *job, const char *verdict)
+{
+	return job->verdict != NULL && strcmp(job->verdict, verdict) == 0;
+}
+
 static bool is_sick(const struct store_job *job)
 {
-	static const char *const verdicts[] = { "ABNORMAL", "SLOW", "STUCK" };
-
-	for (size_t i = 0; job->verdict != NULL && i < ARRAY_SIZE(verdicts); i++) {
-		if (strcmp(job->verdict, verdicts[i]) == 0)
-			return true;
-	}
-	return false;
+	return has_verdict(job, verdict_name(VERDICT_ABNORMAL)) ||
+	       has_verdict(job, verdict_name(VERDICT_SLOW)) ||
+	       has_verdict(job, verdict_name(VERDICT_STUCK));
 }
 
 static bool is_running(const struct store_job *job, int64_t now_ns)
@@ -129,7 +131,10 @@ static int take_job(void *arg, const struct store_job *job)
 {
 	candidate_list *list = arg;
 	struct candidate candidate = {
-		.run = { .started_ns = job->started_ns, .workers = job->workers },
+		.run = { .started_ns = job->started_ns,
+			 .workers = job->workers,
+			 .healthy = has_verdict(job, verdict_name(VERDICT_HEALTHY)),
+			 .abnormal = has_verdict(job, verdict_name(VERDICT_ABNORMAL)) },
 		.command = job->command != NULL ? strdup(job->command) : NULL,
 		.host = strdup(job->host),
 		.sick = is_sick(job),

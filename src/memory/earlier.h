@@ -48,6 +48,7 @@ struct earlier_run {
 	int64_t started_ns;
 	uint32_t workers;
 	enum earlier_why why; /* but for EARLIER_WORKERS */
+	bool healthy, abnormal; /* its latest verdict */
 	struct runpace_sum pace;
 };
 

@@ -40,6 +40,10 @@ static const struct route_param report_params[] = {
 static const struct route_param events_params[] = {
 	TEXT("last", "As the header Last-Event-ID: the events after this one come first."),
 };
+static const struct route_param exclude_params[] = {
+	TEXT("form", "slurm (also if absent) or kubernetes."),
+	NUMBER("jobs", 1000000, "Machines that were accused in so many jobs; absent: 3."),
+};
 #define PARAMS(list) .params = (list), .param_cnt = ARRAY_SIZE(list)
 
 const struct route routes_table[] = {
@@ -67,6 +71,9 @@ const struct route routes_table[] = {
 	{ "/api/v1/hosts", type_json, api_hosts, "listHosts",
 	  "Hosts that findings accused, by the number of jobs.", "Hosts",
 	  "GET /api/v1/openapi.json describes the answer" },
+	{ "/api/v1/hosts/exclude", type_json, api_exclude, "suggestExclusion",
+	  "Hosts to keep out of the next jobs, as a scheduler takes them: a suggestion.", "Exclusion",
+	  "form is slurm or kubernetes, jobs a number", PARAMS(exclude_params) },
 	{ "/api/v1/events", "text/event-stream", api_events, "followEvents",
 	  "Server-sent events: job, event and report, while jobs run; gap when some are lost.",
 	  NULL, "GET /api/v1/openapi.json describes the answer", PARAMS(events_params) },

@@ -98,6 +98,7 @@ int api_history(struct call *call, struct answer *ret);
 int api_reports(struct call *call, struct answer *ret);
 int api_report(struct call *call, struct answer *ret);
 int api_hosts(struct call *call, struct answer *ret);
+int api_exclude(struct call *call, struct answer *ret);
 int api_events(struct call *call, struct answer *ret);
 int api_openapi(struct call *call, struct answer *ret);
 /* ... of pages ... */

@@ -106,3 +106,56 @@ int store_list_accusations(struct store *store, store_accusation_fn fn, void *ar
 				    .arg = &reader },
 			    err);
 }
+
+static int on_named_finding(void *arg, const struct cell *cells, size_t cnt)
+{
+	struct store_reader *reader = arg;
+	struct store_named_finding finding;
+
+	if (cnt != 8)
+		return -EBADMSG;
+	finding = (struct store_named_finding){
+		.job = cell_borrow(&cells[0]),
+		.cause = cell_borrow(&cells[1]),
+		.title = cell_borrow(&cells[2]),
+		.function_key = cell_borrow(&cells[3]),
+		.number = (uint64_t)cells[4].integer,
+		.made_ns = cells[5].integer,
+		.gain_ms = cells[6].real,
+		.iteration_ms = cells[7].real,
+	};
+	return reader->fn.named_finding(reader->arg, &finding);
+}
+
+int store_list_named_findings(struct store *store, const char *name, int64_t before_ns, size_t cnt,
+			      store_named_finding_fn fn, void *arg, struct err *err)
+{
+	struct store_reader reader = { .fn.named_finding = fn, .arg = arg };
+
+	return store_query(store, &reader, on_named_finding,
+			   "SELECT finding.job, finding.cause, finding.title, finding.function_key,"
+			   " report.number, report.made_ns, finding.gain_ms, report.iteration_ms"
+			   " FROM finding JOIN report ON report.job = finding.job"
+			   " AND report.number = finding.number JOIN job ON job.job = finding.job"
+			   " WHERE job.name = $1 AND job.started_ns < $2"
+			   " ORDER BY report.made_ns DESC, finding.job, finding.place LIMIT $3",
+			   err, cell_text(name), cell_integer(before_ns),
+			   cell_integer((int64_t)cnt));
+}
+
+static int on_job_key(void *arg, const struct cell *cells, size_t cnt)
+{
+	struct store_reader *reader = arg;
+	struct store_job job = { .key = cnt == 1 ? cell_borrow(&cells[0]) : "" };
+
+	return cnt == 1 ? reader->fn.job(reader->arg, &job) : -EBADMSG;
+}
+
+int store_list_jobs_with_event(struct store *store, const char *kind, store_job_fn fn, void *arg,
+			       struct err *err)
+{
+	struct store_reader reader = { .fn.job = fn, .arg = arg };
+
+	return store_query(store, &reader, on_job_key,
+			   "SELECT DISTINCT job FROM event WHERE kind = $1", err, cell_text(kind));
+}

@@ -20,6 +20,7 @@ struct store_reader {
 		store_event_fn event;
 		store_bytes_fn bytes;
 		store_accusation_fn accusation;
+		store_named_finding_fn named_finding;
 	} fn;
 	void *arg;
 	size_t seen;

@@ -165,13 +165,19 @@ bool hub_ended_well(const struct hub *hub)
 static void note_earlier(struct hub *hub, const struct earlier_answer *answer,
 			 struct report *report)
 {
-	struct str text = { 0 };
+	const struct keeper_memory *memory = keeper_borrow_memory(hub->keeper);
+	struct str slower = { 0 }, closed = { 0 };
 
-	recall_note_pace(report, answer);
-	recall_append_slower(answer, "", &text);
-	if (text.len > 0)
-		keeper_event(hub->keeper, EARLIER_SLOWER_EVENT, "%s", str_borrow(&text));
-	str_done(&text);
+	recall_note_pace(report, answer, keeper_borrow_key(hub->keeper));
+	recall_append_slower(answer, "", &slower);
+	if (slower.len > 0)
+		keeper_event(hub->keeper, EARLIER_SLOWER_EVENT, "%s", str_borrow(&slower));
+	if (memory != NULL && !hub->found)
+		recall_note_gone(report, &memory->past, &memory->earlier, answer, &closed);
+	if (closed.len > 0)
+		keeper_event(hub->keeper, "closed", "%s", str_borrow(&closed));
+	str_done(&slower);
+	str_done(&closed);
 }
 
 void hub_finish(struct hub *hub, const struct job_end *end)

@@ -8,6 +8,7 @@
 #include "live/hub/jobstate.h"
 #include "live/hub/keeping.h"
 #include "live/hub/publish.h"
+#include "live/recall/recall.h"
 #include "live/link/wire_stalls.h"
 #include "live/overhead/costtext.h"
 #include "model/thresholds.h"
@@ -222,6 +223,20 @@ void hub_fill_pace(const struct hub *hub, struct report *report)
 	pacelog_fill(&hub->pacelog, pace.best_ns, report);
 }
 
+static void note_memory(const struct hub *hub, struct report *report)
+{
+	const struct keeper_memory *memory = keeper_borrow_memory(hub->keeper);
+	struct earlier_answer earlier;
+
+	if (memory == NULL)
+		return;
+	recall_note_returned(report, &memory->past, &memory->earlier);
+	recall_note_hosts(report, &memory->hosts);
+	if (keeper_compare(hub->keeper, (uint32_t)hub->workers.cnt, &earlier) &&
+	    earlier.verdict == EARLIER_SLOWER)
+		recall_note_pace(report, &earlier, keeper_borrow_key(hub->keeper));
+}
+
 void hub_publish_report(struct hub *hub, struct report *report, uint64_t number, bool wanted)
 {
 	struct wire_report digest;
@@ -240,6 +255,7 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 	jobstate_loop(hub->workers.data, hub->workers.cnt, &report->loop);
 	publish_origin(hub->options, hub->workers.data, hub->workers.cnt, report);
 	hub_fill_pace(hub, report);
+	note_memory(hub, report);
 	if (!aside)
 		hub_remember_report(hub, report, number);
 	if (is_of_slow_job(report))

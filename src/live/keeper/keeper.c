@@ -85,6 +85,10 @@ void keeper_state(struct keeper *keeper, const struct keeper_state *state)
 		       state->verdict != NULL ? state->verdict : "");
 	(void)snprintf(keeper->reason, sizeof(keeper->reason), "%s",
 		       state->reason != NULL ? state->reason : "");
+	/* Its row is there at once, and earlier runs are read while it is young. */
+	keeper->urgent |= !keeper->has_state;
+	if (!keeper->has_state)
+		(void)pthread_cond_signal(&keeper->wake);
 	keeper->has_state = true;
 	keeper->seen_ns = clock_wall_ns();
 	(void)pthread_mutex_unlock(&keeper->lock);
@@ -360,7 +364,7 @@ static void free_keeper(struct keeper *keeper)
 		free(window->ranks);
 	vec_done(&keeper->known);
 	runpace_done(&keeper->pace);
-	earlier_done(&keeper->earlier);
+	keeper_memory_done(&keeper->memory);
 	vec_done(&keeper->committed);
 	(void)pthread_cond_destroy(&keeper->wake);
 	(void)pthread_mutex_destroy(&keeper->lock);

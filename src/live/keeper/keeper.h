@@ -9,7 +9,8 @@
 #pragma once
 
 #include "base/err.h"
-#include "memory/earlier.h"
+#include "memory/hosttally.h"
+#include "memory/pastfindings.h"
 #include "model/report.h"
 
 #define KEEPER_QUEUE_MAX 16384u
@@ -86,6 +87,16 @@ enum keeper_known keeper_find_window(struct keeper *keeper, uint64_t epoch, uint
 
 /* What happened: kind is a word, such as order, slow, restart. */
 void keeper_event(struct keeper *keeper, const char *kind, const char *fmt, ...) _printf_(3, 4);
+
+/* What the store knew when the job began. */
+struct keeper_memory {
+	struct earlier earlier;	  /* runs of this name */
+	struct pastfindings past; /* their findings */
+	struct hosttally hosts;	  /* accused in other jobs */
+};
+
+/* NULL: not read yet. Valid until keeper_close(), and unchanged. */
+const struct keeper_memory *keeper_borrow_memory(struct keeper *keeper);
 
 /*
  * How the pace of this run with so many workers is to that of earlier runs of its name in the store. Returns

@@ -24,7 +24,7 @@ static int read_beside(struct keeper *keeper, size_t *ret, struct err *err)
 				    clock_wall_ns(), ret, err);
 }
 
-void keeper_memory_load(struct keeper *keeper)
+static int read_memory(struct keeper *keeper, struct keeper_memory *ret, struct err *err)
 {
 	const struct earlier_subject subject = { .key = keeper->key,
 						 .name = keeper->name,
@@ -33,8 +33,18 @@ void keeper_memory_load(struct keeper *keeper)
 						 .machine = keeper->machine,
 						 .started_ns = keeper->started_ns,
 						 .now_ns = clock_wall_ns() };
-	struct earlier earlier = { .runs = { 0 } };
-	bool loaded = keeper->earlier_loaded; /* written by this thread only */
+	int r = earlier_read(keeper->store, &subject, &ret->earlier, err);
+
+	if (r == 0)
+		r = pastfindings_read(keeper->store, keeper->name, keeper->started_ns, &ret->past,
+				      err);
+	return r < 0 ? r : hosttally_read(keeper->store, keeper->key, &ret->hosts, err);
+}
+
+void keeper_memory_load(struct keeper *keeper)
+{
+	struct keeper_memory memory = { 0 };
+	bool loaded = keeper->memory_loaded; /* written by this thread only */
 	size_t beside = 0;
 	struct err err;
 	int ret = 0;
@@ -42,32 +52,51 @@ void keeper_memory_load(struct keeper *keeper)
 	if (keeper->store == NULL || keeper->brief)
 		return;
 	if (!loaded)
-		ret = earlier_read(keeper->store, &subject, &earlier, &err);
+		ret = read_memory(keeper, &memory, &err);
 	if (ret == 0)
 		ret = read_beside(keeper, &beside, &err);
 	(void)pthread_mutex_lock(&keeper->lock);
 	if (ret == 0 && !loaded) {
-		keeper->earlier = earlier;
-		keeper->earlier_loaded = true;
+		keeper->memory = memory;
+		keeper->memory_loaded = true;
 	}
 	if (ret == 0)
 		keeper->beside_cnt = beside;
 	(void)pthread_mutex_unlock(&keeper->lock);
 	if (ret < 0 && !loaded)
-		earlier_done(&earlier);
+		keeper_memory_done(&memory);
+}
+
+void keeper_memory_done(struct keeper_memory *memory)
+{
+	earlier_done(&memory->earlier);
+	pastfindings_done(&memory->past);
+	hosttally_done(&memory->hosts);
+}
+
+const struct keeper_memory *keeper_borrow_memory(struct keeper *keeper)
+{
+	bool loaded;
+
+	if (keeper == NULL)
+		return NULL;
+	(void)pthread_mutex_lock(&keeper->lock);
+	loaded = keeper->memory_loaded;
+	(void)pthread_mutex_unlock(&keeper->lock);
+	return loaded ? &keeper->memory : NULL;
 }
 
 bool keeper_compare(struct keeper *keeper, uint32_t workers, struct earlier_answer *ret)
 {
+	const struct keeper_memory *memory = keeper_borrow_memory(keeper);
 	struct runpace_sum pace;
-	bool known;
+	bool beside;
 
-	if (keeper == NULL || runpace_sum(&keeper->pace, &pace) < 0)
+	if (memory == NULL || runpace_sum(&keeper->pace, &pace) < 0)
 		return false;
 	(void)pthread_mutex_lock(&keeper->lock);
-	known = keeper->earlier_loaded;
-	if (known)
-		earlier_judge(&keeper->earlier, workers, &pace, keeper->beside_cnt > 0, ret);
+	beside = keeper->beside_cnt > 0;
 	(void)pthread_mutex_unlock(&keeper->lock);
-	return known;
+	earlier_judge(&memory->earlier, workers, &pace, beside, ret);
+	return true;
 }

@@ -58,8 +58,8 @@ struct keeper {
 	bool known_wanted, known_loaded; /* windows of earlier hubs */
 	keeper_windows known, committed; /* committed: to be taken by the hub */
 	uint64_t lost_cnt;
-	struct earlier earlier; /* runs in the store; read once */
-	bool earlier_loaded;
+	struct keeper_memory memory; /* read once */
+	bool memory_loaded;
 	size_t beside_cnt; /* jobs on this machine since this one began */
 	struct keeper_state state; /* its texts are those that follow */
 	char state_text[64], verdict[24], reason[400];
@@ -73,6 +73,7 @@ struct keeper {
 void *keeper_main(void *arg);
 /* On the hub's thread: the second that has ended. */
 void keeper_memory_add_pace(struct keeper *keeper);
+void keeper_memory_done(struct keeper_memory *memory);
 /* On the keeper's thread, after a write. An error leaves it for the next time. */
 void keeper_memory_load(struct keeper *keeper);
 struct keeper_item *keeper_item_free(struct keeper_item *item);
