@@ -163,6 +163,14 @@ static enum earlier_why look(const struct earlier_subject *subject, const struct
 	return samecommand(subject->command, candidate->command) ? EARLIER_FITS : EARLIER_COMMAND;
 }
 
+static int take_window(void *arg, uint64_t number, size_t fingerprint_cnt)
+{
+	struct earlier_run *run = arg;
+
+	run->window_cnt += number > 0 && fingerprint_cnt > 0;
+	return 0;
+}
+
 static int look_closer(const struct reading *reading, struct candidate *candidate)
 {
 	const struct earlier_subject *subject = reading->subject;
@@ -180,6 +188,8 @@ static int look_closer(const struct reading *reading, struct candidate *candidat
 		ret = earlier_count_beside(reading->store, candidate->host, run->key,
 					   run->started_ns, candidate->seen_ns, &beside,
 					   reading->err);
+	if (ret == 0)
+		ret = store_list_windows(reading->store, run->key, take_window, run, reading->err);
 	if (ret < 0)
 		return ret;
 	if (!is_same_machine(subject, candidate->host, machine))

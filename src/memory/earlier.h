@@ -49,6 +49,7 @@ struct earlier_run {
 	uint32_t workers;
 	enum earlier_why why; /* but for EARLIER_WORKERS */
 	bool healthy, abnormal; /* its latest verdict */
+	size_t window_cnt;	/* with fingerprints */
 	struct runpace_sum pace;
 };
 
@@ -94,7 +95,8 @@ struct earlier_answer {
 	double median_ns, least_ns, most_ns; /* of the used runs' medians */
 	double factor;	    /* this run's pace to theirs; 0: unknown */
 	int64_t since_ns;   /* begin of the oldest one used */
-	char like[STORE_KEY_BYTES]; /* the run nearest to their median; "" none */
+	char like[STORE_KEY_BYTES]; /* the run nearest to their median, of those with fingerprints, if
+				     * any; "" none */
 	bool beside;	    /* another job was on the machine */
 };
 

@@ -133,10 +133,14 @@ static void fill_range(const struct chosen *chosen, struct earlier_answer *answe
 	answer->median_ns = (medians[(cnt - 1) / 2] + medians[cnt / 2]) / 2;
 	answer->since_ns = chosen->runs[cnt - 1]->started_ns;
 	for (size_t i = 0; i < cnt; i++) {
-		double off = fabs((double)chosen->runs[i]->pace.median_ns - answer->median_ns);
+		const struct earlier_run *run = chosen->runs[i];
+		double off = fabs((double)run->pace.median_ns - answer->median_ns);
 
+		/* Behind all that have fingerprints. */
+		if (run->window_cnt == 0)
+			off += answer->most_ns;
 		if (off < nearest)
-			memcpy(answer->like, chosen->runs[i]->key, sizeof(answer->like));
+			memcpy(answer->like, run->key, sizeof(answer->like));
 		nearest = MIN(nearest, off);
 	}
 }

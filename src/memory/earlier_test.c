@@ -84,7 +84,7 @@ static const char *put_run(const struct run *run)
 				 .ended_ns = run->runs ? 0 : (start_s + 120) * NSEC_PER_SEC,
 				 .workers = run->workers != 0 ? run->workers : 4,
 				 .step = 5000,
-				 .verdict = run->verdict != NULL ? run->verdict : "HEALTHY",
+				 .verdict = run->verdict != NULL ? run->verdict : "healthy",
 				 .reason = "",
 				 .state = "ended" };
 
@@ -188,7 +188,7 @@ static void runs_that_differ_do_not_count_and_are_named(void **state)
 		{ .workers = 8, .iteration_ns = 20 * MS },
 		{ .machine = "EPYC, 4 CPUs", .iteration_ns = 20 * MS },
 		{ .machine = "unknown", .iteration_ns = 20 * MS },
-		{ .verdict = "ABNORMAL", .iteration_ns = 20 * MS },
+		{ .verdict = "abnormal", .iteration_ns = 20 * MS },
 		{ .flagged = true, .iteration_ns = 20 * MS },
 	};
 	struct earlier_answer answer;

@@ -159,3 +159,23 @@ int store_list_jobs_with_event(struct store *store, const char *kind, store_job_
 	return store_query(store, &reader, on_job_key,
 			   "SELECT DISTINCT job FROM event WHERE kind = $1", err, cell_text(kind));
 }
+
+static int on_window(void *arg, const struct cell *cells, size_t cnt)
+{
+	struct store_reader *reader = arg;
+
+	return cnt == 2 ? reader->fn.window(reader->arg, (uint64_t)cells[0].integer,
+					    (size_t)cells[1].integer)
+			: -EBADMSG;
+}
+
+int store_list_windows(struct store *store, const char *key, store_window_fn fn, void *arg,
+		       struct err *err)
+{
+	struct store_reader reader = { .fn.window = fn, .arg = arg };
+
+	return store_query(store, &reader, on_window,
+			   "SELECT number, count(*) FROM fingerprint WHERE job = $1"
+			   " GROUP BY number ORDER BY number",
+			   err, cell_text(key));
+}

@@ -32,6 +32,7 @@ typedef int (*store_finding_fn)(void *arg, const struct store_finding *finding);
 typedef int (*store_pace_fn)(void *arg, const struct store_pace *pace);
 typedef int (*store_event_fn)(void *arg, const struct store_event *event);
 typedef int (*store_accusation_fn)(void *arg, const struct store_accusation *accusation);
+typedef int (*store_window_fn)(void *arg, uint64_t number, size_t fingerprint_cnt);
 typedef int (*store_bytes_fn)(void *arg, int rank, const void *data, size_t len);
 
 /* The newest first; cnt 0: all. */
@@ -97,5 +98,8 @@ _must_check_ int store_list_named_findings(struct store *store, const char *name
 _must_check_ int store_get_document(struct store *store, const char *key, uint64_t number,
 				    const char *form, store_bytes_fn fn, void *arg,
 				    struct err *err);
+/* Windows of the job that have fingerprints, by number. */
+_must_check_ int store_list_windows(struct store *store, const char *key, store_window_fn fn,
+				    void *arg, struct err *err);
 _must_check_ int store_list_fingerprints(struct store *store, const char *key, uint64_t number,
 					 store_bytes_fn fn, void *arg, struct err *err);

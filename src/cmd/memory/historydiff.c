@@ -15,24 +15,30 @@
 /* One job: the window that is compared, and its fingerprints. */
 struct side {
 	char label[64];
-	uint64_t number;
-	bool found, healthy;
+	uint64_t number, sick; /* sick: the latest with a finding */
+	bool found;
 	VEC(struct fingerprint *) fps;
 	struct err *err;
 };
 
+/* The window of a healthy report, or of none, such as the early one; then the latest. */
+static int take_window(void *arg, uint64_t number, size_t fingerprint_cnt)
+{
+	struct side *side = arg;
+
+	if (fingerprint_cnt == 0 || (side->found && number == side->sick))
+		return 0;
+	side->number = number;
+	side->found = true;
+	return 0;
+}
+
 static int take_report(void *arg, const struct store_report *report, size_t finding_cnt)
 {
 	struct side *side = arg;
-	bool healthy = strcmp(report->verdict, "HEALTHY") == 0;
 
-	(void)finding_cnt;
-	/* The report at the end has no window. Of windows the healthy ones count, then the latest. */
-	if (report->number == 0 || (side->healthy && !healthy))
-		return 0;
-	side->number = report->number;
-	side->found = true;
-	side->healthy = healthy;
+	if (finding_cnt > 0)
+		side->sick = report->number;
 	return 0;
 }
 
@@ -58,6 +64,8 @@ static int load_side(struct store *store, const char *key, struct side *side)
 {
 	int ret = store_list_reports(store, key, take_report, side, side->err);
 
+	if (ret == 0)
+		ret = store_list_windows(store, key, take_window, side, side->err);
 	if (ret < 0 || !side->found)
 		return ret;
 	(void)snprintf(side->label, sizeof(side->label), "%s/%" PRIu64, key, side->number);
