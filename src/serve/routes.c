@@ -44,6 +44,7 @@ static const struct route_param exclude_params[] = {
 	TEXT("form", "slurm (also if absent) or kubernetes."),
 	NUMBER("jobs", 1000000, "Machines that were accused in so many jobs; absent: 3."),
 };
+#define METRICS_HELP "ask the server of `perftracker run --ui`, or set --metrics there"
 #define PARAMS(list) .params = (list), .param_cnt = ARRAY_SIZE(list)
 
 const struct route routes_table[] = {
@@ -79,6 +80,7 @@ const struct route routes_table[] = {
 	  NULL, "GET /api/v1/openapi.json describes the answer", PARAMS(events_params) },
 	{ "/api/v1/openapi.json", type_json, api_openapi, "getDescription",
 	  "This description, OpenAPI 3.1.", "Description", "" },
+	{ "/metrics", "text/plain; charset=utf-8", api_metrics, .help = METRICS_HELP },
 	{ "/", NULL, page_jobs },
 	{ "/jobs/{job}", NULL, page_job },
 	{ "/jobs/{job}/profile", NULL, page_profile, .writes = true },

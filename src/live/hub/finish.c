@@ -125,6 +125,7 @@ static void publish_last(struct hub *hub, struct report *report)
 	else
 		publish_text(report, hub->options, 0, true);
 	keeper_report(hub->keeper, report, 0);
+	webhook_report(hub->webhook, report, 0);
 	if (!hub->options->quiet || verdict_is_bad(report->verdict))
 		publish_print(report, hub->options);
 	log_finished(hub, report->verdict, NULL);

@@ -271,6 +271,7 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 	else
 		publish_text(report, hub->options, number, !aside);
 	keeper_report(hub->keeper, report, number);
+	webhook_report(hub->webhook, report, number);
 	if (wanted || verdict_is_bad(report->verdict))
 		publish_print(report, hub->options);
 	else if (!hub->options->quiet)

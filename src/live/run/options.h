@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "live/metrics/http.h"
+#include "live/webhook/webhookfile.h"
 #include "live/run/member.h"
 
 struct bus_login;
@@ -70,6 +71,8 @@ struct run_options {
 	const char *secret_file; /* --secret-file; NULL: the environment's, or a weak one */
 	bool insecure;		 /* --insecure: plain text to other hosts */
 	const char *store;	 /* --store: see store_place(); NULL: the default one */
+	const char *webhook_path;      /* --webhook; NULL: none */
+	const struct webhookfile *webhook; /* read from it before the job starts; NULL: none */
 	const struct fleet_job *fleet; /* NULL: started by `perftracker run` */
 	bool keep_traces, quiet, json, report_to_stdout;
 	bool color, color_always; /* on terminals; anywhere */
