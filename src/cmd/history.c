@@ -146,8 +146,9 @@ static int print_earlier(struct history *history)
 	if (ret < 0 || answer.verdict == EARLIER_NONE)
 		return ret;
 	if (answer.verdict == EARLIER_UNKNOWN)
-		str_printf(&text, "not compared with %zu earlier run%s of this name: ",
-			   answer.run_cnt, plural((double)answer.run_cnt));
+		str_printf(&text,
+			   "not compared with %zu earlier run%s of this name: ", answer.run_cnt,
+			   plural((double)answer.run_cnt));
 	if (answer.verdict == EARLIER_UNKNOWN)
 		earlier_append_whys(&answer, &text);
 	else

@@ -316,7 +316,7 @@ static const struct option_row rows[] = {
 	  .more = "Lines \"url URL\", each followed by lines about it: \"format\" json, slack or "
 		  "alertmanager; \"token-file\" PATH for Authorization: Bearer; \"when\" bad or all. "
 		  "Only its owner may be able to read FILE. The job never waits for a server; at its "
-		  "end the daemon waits ten seconds at most. Needs libcurl." },
+		  "end the daemon waits five seconds at most. Needs libcurl." },
 
 	{ .help = "Settings" },
 	{ .name = "config",

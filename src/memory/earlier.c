@@ -153,7 +153,8 @@ static int take_job(void *arg, const struct store_job *job)
 }
 
 /* Why it does not count, as far as its row says. */
-static enum earlier_why look(const struct earlier_subject *subject, const struct candidate *candidate)
+static enum earlier_why look(const struct earlier_subject *subject,
+			     const struct candidate *candidate)
 {
 	const struct store_job job = { .ended_ns = candidate->running ? 0 : 1,
 				       .seen_ns = candidate->seen_ns };
@@ -208,9 +209,7 @@ static int look_closer(const struct reading *reading, struct candidate *candidat
 int earlier_read(struct store *store, const struct earlier_subject *subject, struct earlier *ret,
 		 struct err *err)
 {
-	struct reading reading = {
-		.store = store, .subject = subject, .earlier = ret, .err = err
-	};
+	struct reading reading = { .store = store, .subject = subject, .earlier = ret, .err = err };
 	candidate_list list = { 0 };
 	int r = store_list_jobs_named(store, subject->name, subject->started_ns, EARLIER_RUNS_MAX,
 				      take_job, &list, err);

@@ -14,10 +14,10 @@
 #include "memory/runpace.h"
 #include "store/storelist.h"
 
-#define EARLIER_RUNS_MAX 40u   /* the newest of that name are looked at */
-#define EARLIER_USED_MAX 20u   /* and of those that fit, the newest */
+#define EARLIER_RUNS_MAX 40u /* the newest of that name are looked at */
+#define EARLIER_USED_MAX 20u /* and of those that fit, the newest */
 #define EARLIER_RUNS_MIN 3u
-#define EARLIER_AGAIN 5u       /* so many slower runs in a row are the usual pace from then on */
+#define EARLIER_AGAIN 5u /* so many slower runs in a row are the usual pace from then on */
 #define EARLIER_FACTOR 1.15
 #define EARLIER_SPREAD_MIN 0.01 /* of a pace between runs: clocks and rows are no finer */
 #define EARLIER_ITERATIONS_MIN 30u
@@ -37,8 +37,8 @@ enum earlier_why {
 	EARLIER_WORKERS,
 	EARLIER_MACHINE,
 	EARLIER_SHORT,
-	EARLIER_SICK,	/* it had a finding, or was slow or stuck */
-	EARLIER_BESIDE, /* another job was on its machine */
+	EARLIER_SICK,	 /* it had a finding, or was slow or stuck */
+	EARLIER_BESIDE,	 /* another job was on its machine */
 	EARLIER_FLAGGED, /* it was slower than its own earlier runs */
 	EARLIER_WHY_CNT
 };
@@ -47,7 +47,7 @@ struct earlier_run {
 	char key[STORE_KEY_BYTES];
 	int64_t started_ns;
 	uint32_t workers;
-	enum earlier_why why; /* but for EARLIER_WORKERS */
+	enum earlier_why why;	/* but for EARLIER_WORKERS */
 	bool healthy, abnormal; /* its latest verdict */
 	size_t window_cnt;	/* with fingerprints */
 	struct runpace_sum pace;
@@ -91,13 +91,14 @@ struct earlier_answer {
 	enum earlier_verdict verdict;
 	size_t run_cnt, used_cnt;
 	size_t whys[EARLIER_WHY_CNT];
-	struct runpace_sum pace; /* of this run */
+	struct runpace_sum pace;	     /* of this run */
 	double median_ns, least_ns, most_ns; /* of the used runs' medians */
-	double factor;	    /* this run's pace to theirs; 0: unknown */
-	int64_t since_ns;   /* begin of the oldest one used */
-	char like[STORE_KEY_BYTES]; /* the run nearest to their median, of those with fingerprints, if
+	double factor;			     /* this run's pace to theirs; 0: unknown */
+	int64_t since_ns;		     /* begin of the oldest one used */
+	char like
+		[STORE_KEY_BYTES]; /* the run nearest to their median, of those with fingerprints, if
 				     * any; "" none */
-	bool beside;	    /* another job was on the machine */
+	bool beside;		   /* another job was on the machine */
 };
 
 /* pace: of the run itself; beside: other jobs on its machine. */

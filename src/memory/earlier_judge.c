@@ -7,13 +7,15 @@
 #include <string.h>
 
 /* Of Student's distribution with 2, 3, ... degrees of freedom: exceeded once in 1,000 times. */
-static const double student_999[] = { 22.33, 10.21, 7.173, 5.893, 5.208, 4.785, 4.501, 4.297, 4.144,
-				      4.025, 3.930, 3.852, 3.787, 3.733, 3.686, 3.646, 3.610, 3.579 };
+static const double student_999[] = {
+	22.33, 10.21, 7.173, 5.893, 5.208, 4.785, 4.501, 4.297, 4.144,
+	4.025, 3.930, 3.852, 3.787, 3.733, 3.686, 3.646, 3.610, 3.579
+};
 
 static const char *const verdict_names[] = { "none", "unknown", "alike", "slower", "faster" };
 
-static const char *const why_names[] = { "",	 "running", "command", "workers", "machine",
-					 "short", "sick",   "beside",  "flagged" };
+static const char *const why_names[] = { "",	  "running", "command", "workers", "machine",
+					 "short", "sick",    "beside",	"flagged" };
 
 /* Behind a number of runs. */
 static const char *const why_phrases[] = {
@@ -146,12 +148,13 @@ static void fill_range(const struct chosen *chosen, struct earlier_answer *answe
 }
 
 /* Beyond what one more run like them shows, and of the others' times in nearly all of its own. */
-static enum earlier_verdict compare(const struct chosen *chosen, const struct earlier_answer *answer)
+static enum earlier_verdict compare(const struct chosen *chosen,
+				    const struct earlier_answer *answer)
 {
 	struct spread spread = spread_of(chosen);
 	size_t freedom = MIN(chosen->cnt - 1, ARRAY_SIZE(student_999) + 1);
-	double reach = student_999[freedom - 2] * spread.deviation *
-		       sqrt(1 + 1 / (double)chosen->cnt);
+	double reach =
+		student_999[freedom - 2] * spread.deviation * sqrt(1 + 1 / (double)chosen->cnt);
 	double off = log((double)answer->pace.median_ns) - spread.mean;
 
 	if (off > reach && answer->factor >= EARLIER_FACTOR &&
@@ -190,8 +193,8 @@ static void append_factor(const struct earlier_answer *answer, struct str *out)
 	else if (answer->verdict == EARLIER_FASTER)
 		str_printf(out, "%.2gx faster than", 1 / answer->factor);
 	else
-		str_append(out, answer->verdict == EARLIER_ALIKE ? "as fast as"
-								 : "not comparable with");
+		str_append(out,
+			   answer->verdict == EARLIER_ALIKE ? "as fast as" : "not comparable with");
 }
 
 void earlier_append_clause(const struct earlier_answer *answer, struct str *out)

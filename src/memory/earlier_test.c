@@ -62,10 +62,9 @@ struct run {
 
 static void put_event(const char *key, uint64_t place, const char *kind, const char *text)
 {
-	const struct store_event event = { .kind = kind,
-					   .text = text,
-					   .place = place,
-					   .at_ns = START_S * NSEC_PER_SEC };
+	const struct store_event event = {
+		.kind = kind, .text = text, .place = place, .at_ns = START_S * NSEC_PER_SEC
+	};
 
 	assert_int_equal(store_put_event(store, key, &event, &err), 0);
 }
@@ -153,8 +152,9 @@ static void twice_as_slow_as_five_earlier_runs_is_slower(void **state)
 	assert_int_equal(answer.verdict, EARLIER_SLOWER);
 	assert_int_equal(answer.used_cnt, 5);
 	earlier_append_clause(&answer, &text);
-	assert_string_equal(str_borrow(&text), "2x slower than 5 earlier runs of this name: 40.4 ms "
-					       "an iteration, 20.3 ms (20.2 to 20.4) then");
+	assert_string_equal(str_borrow(&text),
+			    "2x slower than 5 earlier runs of this name: 40.4 ms "
+			    "an iteration, 20.3 ms (20.2 to 20.4) then");
 	str_done(&text);
 	assert_int_equal(judge(10 * MS).verdict, EARLIER_FASTER);
 	assert_int_equal(judge(20.8 * MS).verdict, EARLIER_ALIKE);

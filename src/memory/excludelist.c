@@ -124,15 +124,16 @@ int excludelist_kubernetes(const char *const *names, size_t cnt, struct str *out
 	int ret = collect(names, cnt, &nodes);
 
 	if (ret == 0 && nodes.cnt > 0)
-		str_append(out, "# Names as the workers gave them: of nodes, if pods use hostNetwork.\n"
-				"affinity:\n"
-				"  nodeAffinity:\n"
-				"    requiredDuringSchedulingIgnoredDuringExecution:\n"
-				"      nodeSelectorTerms:\n"
-				"      - matchExpressions:\n"
-				"        - key: kubernetes.io/hostname\n"
-				"          operator: NotIn\n"
-				"          values:\n");
+		str_append(out,
+			   "# Names as the workers gave them: of nodes, if pods use hostNetwork.\n"
+			   "affinity:\n"
+			   "  nodeAffinity:\n"
+			   "    requiredDuringSchedulingIgnoredDuringExecution:\n"
+			   "      nodeSelectorTerms:\n"
+			   "      - matchExpressions:\n"
+			   "        - key: kubernetes.io/hostname\n"
+			   "          operator: NotIn\n"
+			   "          values:\n");
 	for (size_t i = 0; ret == 0 && i < nodes.cnt; i++)
 		str_printf(out, "          - \"%s\"\n", nodes.data[i].name);
 	vec_done(&nodes);

@@ -23,7 +23,9 @@ static void expect(const char *const *names, size_t cnt, const char *wanted)
 
 static void neighbors_become_a_range(void **state)
 {
-	static const char *const names[] = { "node12", "node05", "node03", "login", "node04", "gpu7" };
+	static const char *const names[] = {
+		"node12", "node05", "node03", "login", "node04", "gpu7"
+	};
 
 	(void)state;
 	expect(names, ARRAY_SIZE(names), "--exclude=gpu7,login,node[03-05,12]");
@@ -81,8 +83,8 @@ static size_t expand(const char *list, char names[][32])
 			if (*end == '-')
 				high = strtoul(end + 1, &end, 10);
 			for (; low <= high; low++)
-				(void)snprintf(names[cnt++], 32, "%.*s%0*lu", (int)prefix, at, width,
-					       low);
+				(void)snprintf(names[cnt++], 32, "%.*s%0*lu", (int)prefix, at,
+					       width, low);
 			numbers = end + 1;
 		} while (numbers[-1] == ',');
 		at = numbers + (*numbers == ',');

@@ -4,8 +4,7 @@
 #include <string.h>
 
 static const char *const causes[] = {
-	"cpu-starvation", "slow-operator",   "gpu-slow",
-	"slow-link",	  "nvlink-fallback", "slow-copy",
+	"cpu-starvation", "slow-operator", "gpu-slow", "slow-link", "nvlink-fallback", "slow-copy",
 };
 
 bool machinecause_is(const char *cause)

@@ -10,9 +10,9 @@
 #include "base/base.h"
 #include "base/vec.h"
 
-#define RUNPACE_ROWS_MAX 8192u	/* then neighbors become one row */
-#define RUNPACE_ROWS_MIN 5u	/* less is no pace */
-#define RUNPACE_SLOW_MAX 64u	/* slow stretches; the rest counts as slow from the last one on */
+#define RUNPACE_ROWS_MAX 8192u /* then neighbors become one row */
+#define RUNPACE_ROWS_MIN 5u    /* less is no pace */
+#define RUNPACE_SLOW_MAX 64u   /* slow stretches; the rest counts as slow from the last one on */
 
 struct runpace_row {
 	int64_t at_s, sum_ns;
@@ -33,7 +33,7 @@ struct runpace {
 };
 
 struct runpace_sum {
-	bool known; /* false: too few rows */
+	bool known;			    /* false: too few rows */
 	int64_t median_ns, low_ns, high_ns; /* of an iteration; low, high: 5 % and 95 % */
 	size_t row_cnt;
 };

@@ -5,9 +5,9 @@
 
 /* With - for _, as torchrun takes both; each has a value. */
 static const char *const indifferent[] = {
-	"--master-port", "--master-addr", "--main-process-port", "--main-process-ip",
-	"--rdzv-endpoint", "--rdzv-id",	  "--node-rank",	 "--machine-rank",
-	"--log-dir",
+	"--master-port",     "--master-addr",	"--main-process-port",
+	"--main-process-ip", "--rdzv-endpoint", "--rdzv-id",
+	"--node-rank",	     "--machine-rank",	"--log-dir",
 };
 
 struct word {

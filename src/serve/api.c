@@ -247,8 +247,8 @@ int api_exclude(struct call *call, struct answer *ret)
 	if (form == NULL || form[0] == '\0')
 		form = "slurm";
 	if (error == 0 && strcmp(form, "slurm") != 0 && strcmp(form, "kubernetes") != 0)
-		error = err_set(call->err, EINVAL, "form: expected slurm or kubernetes, found %.80s",
-				form);
+		error = err_set(call->err, EINVAL,
+				"form: expected slurm or kubernetes, found %.80s", form);
 	if (error < 0)
 		return error;
 	error = hostledger_read(&call->routes->archive, &ledger, call->err);

@@ -31,10 +31,11 @@ struct hostledger_kind {
 struct hostledger_host {
 	char *name;
 	size_t finding_cnt, job_cnt;
-	hostledger_names machine_jobs; /* those with a cause that lies in the machine (machinecause.h) */
+	hostledger_names
+		machine_jobs; /* those with a cause that lies in the machine (machinecause.h) */
 	struct hostledger_kind kinds[HOSTLEDGER_KINDS_MAX]; /* the most frequent first */
 	size_t kind_cnt;
-	size_t charge;	  /* the number of the last one: a finding may name a host twice */
+	size_t charge;	       /* the number of the last one: a finding may name a host twice */
 	hostledger_names jobs; /* distinct: keys, or folders */
 	VEC(struct hostledger_accusation) accusations; /* the latest first */
 };

@@ -43,8 +43,7 @@ static json_t *of_host(struct json_writer *w, const struct hostledger_host *host
 
 	jsonwriter_put_text(w, object, "host", host->name);
 	jsonwriter_put(w, object, "jobs", json_integer((json_int_t)host->job_cnt));
-	jsonwriter_put(w, object, "machine_jobs",
-		       json_integer((json_int_t)host->machine_jobs.cnt));
+	jsonwriter_put(w, object, "machine_jobs", json_integer((json_int_t)host->machine_jobs.cnt));
 	jsonwriter_put(w, object, "findings", json_integer((json_int_t)host->finding_cnt));
 	jsonwriter_put(w, object, "kinds", kinds_of(w, host));
 	jsonwriter_put_text(w, object, "last", last[0] != '\0' ? last : NULL);

@@ -112,8 +112,7 @@ json_t *jobearlier_object(struct json_writer *w, const struct earlier_answer *an
 	jsonwriter_put(w, ret, "compared", json_integer((json_int_t)answer->used_cnt));
 	jobwords_iso(answer->since_ns, since);
 	jsonwriter_put_text(w, ret, "since", answer->used_cnt > 0 ? since : NULL);
-	put_ms(w, ret, "iteration_ms",
-	       answer->pace.known ? (double)answer->pace.median_ns : 0);
+	put_ms(w, ret, "iteration_ms", answer->pace.known ? (double)answer->pace.median_ns : 0);
 	put_ms(w, ret, "earlier_ms", answer->median_ns);
 	put_ms(w, ret, "earlier_least_ms", answer->least_ns);
 	put_ms(w, ret, "earlier_most_ms", answer->most_ns);

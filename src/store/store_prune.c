@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
 #include "store/store_parts.h"
+#include "store/storeprune.h"
 
 #include <stddef.h>
 
@@ -95,8 +96,12 @@ static int prune_jobs(struct store *store, int64_t before_ns, struct err *err)
 	static const char *const sqls[] = {
 #define OF_OLD_JOBS(table) \
 	"DELETE FROM " table " WHERE job IN (SELECT job FROM job WHERE seen_ns < $1)"
-		OF_OLD_JOBS("finding"),	    OF_OLD_JOBS("report"), OF_OLD_JOBS("document"),
-		OF_OLD_JOBS("fingerprint"), OF_OLD_JOBS("pace"),   OF_OLD_JOBS("event"),
+		OF_OLD_JOBS("finding"),
+		OF_OLD_JOBS("report"),
+		OF_OLD_JOBS("document"),
+		OF_OLD_JOBS("fingerprint"),
+		OF_OLD_JOBS("pace"),
+		OF_OLD_JOBS("event"),
 		"DELETE FROM job WHERE seen_ns < $1",
 	};
 	int ret = 0;

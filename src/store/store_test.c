@@ -7,6 +7,7 @@
 #include "store/schema.h"
 #include "store/sqldatabase.h"
 #include "store/storelist.h"
+#include "store/storeprune.h"
 
 #include <errno.h>
 #include <fcntl.h>

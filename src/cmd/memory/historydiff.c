@@ -118,8 +118,7 @@ static int compare_sides(const struct side sides[static 2], struct err *err)
 	if (ret < 0)
 		return ret;
 	(void)printf("  From %s to %s, per iteration: %.1f -> %.1f ms\n", sides[0].label,
-		     sides[1].label, comparison.before.iteration_ms,
-		     comparison.after.iteration_ms);
+		     sides[1].label, comparison.before.iteration_ms, comparison.after.iteration_ms);
 	for (size_t i = 0; i < MIN(comparison.change_cnt, (size_t)CHANGES_SHOWN); i++)
 		print_change(&comparison.changes[i]);
 	comparison_done(&comparison);

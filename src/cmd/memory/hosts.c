@@ -87,9 +87,10 @@ static int print_exclude(const struct hosts_options *options, const struct hostl
 		return hostsjson_print_exclude(ledger, form, (uint64_t)options->min_jobs, out);
 	ret = hostsjson_exclude(ledger, form, (uint64_t)options->min_jobs, out);
 	if (ret == 0 && out->len == 0)
-		(void)fprintf(stderr,
-			      "perftracker: no machine was accused in %lld jobs: nothing to exclude\n",
-			      (long long)options->min_jobs);
+		(void)fprintf(
+			stderr,
+			"perftracker: no machine was accused in %lld jobs: nothing to exclude\n",
+			(long long)options->min_jobs);
 	else if (ret == 0 && out->data[out->len - 1] != '\n')
 		str_append_char(out, '\n');
 	return ret < 0 ? ret : str_error(out);

@@ -2,6 +2,7 @@
 /* perftracker prune: removes what is old from the store, or says what would go. */
 #include "base/clock.h"
 #include "cmd/storechoice.h"
+#include "store/storeprune.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -77,7 +77,6 @@ static void append_paces(const struct ending *e)
 static void append_no_slowdown(const struct ending *e)
 {
 	const char *none = e->facts->slowdowns > 0 ? "no slowdown now" : "no slowdown";
-
 	str_append(e->reason, ", ");
 	if (factor_of(e) >= VARIED_FACTOR)
 		append_paces(e);
@@ -493,8 +492,6 @@ static bool all_well(const struct ending *e)
 	history_append(e->facts->history, e->reason);
 	return true;
 }
-
-/* --- all --- */
 
 static int by_rank(const void *a, const void *b)
 {

@@ -173,7 +173,8 @@ static void note_earlier(struct hub *hub, const struct earlier_answer *answer,
 	recall_append_slower(answer, "", &slower);
 	if (slower.len > 0)
 		keeper_event(hub->keeper, EARLIER_SLOWER_EVENT, "%s", str_borrow(&slower));
-	if (memory != NULL && !hub->found)
+	/* Without a window that compared the ranks nothing is known to be gone. */
+	if (memory != NULL && !hub->found && hub->compared)
 		recall_note_gone(report, &memory->past, &memory->earlier, answer, &closed);
 	if (closed.len > 0)
 		keeper_event(hub->keeper, "closed", "%s", str_borrow(&closed));

@@ -8,9 +8,9 @@
 #include "live/hub/jobstate.h"
 #include "live/hub/keeping.h"
 #include "live/hub/publish.h"
-#include "live/recall/recall.h"
 #include "live/link/wire_stalls.h"
 #include "live/overhead/costtext.h"
+#include "live/recall/recall.h"
 #include "model/thresholds.h"
 #include "report/phrase.h"
 

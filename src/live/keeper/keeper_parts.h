@@ -60,7 +60,7 @@ struct keeper {
 	uint64_t lost_cnt;
 	struct keeper_memory memory; /* read once */
 	bool memory_loaded;
-	size_t beside_cnt; /* jobs on this machine since this one began */
+	size_t beside_cnt;	   /* jobs on this machine since this one began */
 	struct keeper_state state; /* its texts are those that follow */
 	char state_text[64], verdict[24], reason[400];
 	int64_t seen_ns;

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "live/keeper/keeper_parts.h"
 #include "store/storelist.h"
+#include "store/storeprune.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -47,7 +47,8 @@ static void append_compared(const struct earlier_answer *answer, const char *key
 	str_append(out, " with the same command, number of ranks and kind of machine; what the "
 			"command line does not say, such as a batch size in a file, is not seen.");
 	if (answer->verdict == EARLIER_SLOWER)
-		str_printf(out, " `perftracker history %s` compares its fingerprints with those of %s.",
+		str_printf(out,
+			   " `perftracker history %s` compares its fingerprints with those of %s.",
 			   key, answer->like);
 }
 
@@ -58,8 +59,9 @@ void recall_note_pace(struct report *report, const struct earlier_answer *answer
 	if (answer->verdict == EARLIER_NONE)
 		return;
 	if (answer->verdict == EARLIER_UNKNOWN) {
-		str_printf(&text, "Its pace was not compared with that of %zu earlier run%s of "
-				  "this name: ",
+		str_printf(&text,
+			   "Its pace was not compared with that of %zu earlier run%s of "
+			   "this name: ",
 			   answer->run_cnt, plural((double)answer->run_cnt));
 		earlier_append_whys(answer, &text);
 		str_append(&text, ".");
@@ -70,8 +72,7 @@ void recall_note_pace(struct report *report, const struct earlier_answer *answer
 	str_done(&text);
 }
 
-void recall_append_slower(const struct earlier_answer *answer, const char *before,
-			  struct str *out)
+void recall_append_slower(const struct earlier_answer *answer, const char *before, struct str *out)
 {
 	if (answer == NULL || answer->verdict != EARLIER_SLOWER)
 		return;
@@ -128,8 +129,7 @@ static void append_gone(const struct pastfinding *finding, const struct earlier 
 	case PASTFINDING_BACK:
 		str_printf(out,
 			   "%.1f -> %.1f ms an iteration, %.1f ms came back (%.1f were expected)",
-			   finding->iteration_ms, finding->iteration_ms - ms, ms,
-			   finding->gain_ms);
+			   finding->iteration_ms, finding->iteration_ms - ms, ms, finding->gain_ms);
 		break;
 	case PASTFINDING_NOT_BACK:
 		str_printf(out, "but its time did not come back, %.1f -> %.1f ms an iteration",
@@ -173,8 +173,7 @@ static bool has_host(const struct report *report, size_t finding_idx, size_t hos
 		size_t end = i == finding_idx ? host_idx : finding->host_cnt;
 
 		for (size_t h = 0; h < end; h++) {
-			if (machinecause_is(finding->cause) &&
-			    strcmp(finding->hosts[h], name) == 0)
+			if (machinecause_is(finding->cause) && strcmp(finding->hosts[h], name) == 0)
 				return true;
 		}
 	}

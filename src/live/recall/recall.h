@@ -17,8 +17,7 @@ void recall_note_pace(struct report *report, const struct earlier_answer *answer
  * The clause of the first sentence of a run that is slower than its earlier ones: ", but 2.0x slower than
  * 5 earlier runs ...". Nothing for any other answer, or NULL.
  */
-void recall_append_slower(const struct earlier_answer *answer, const char *before,
-			  struct str *out);
+void recall_append_slower(const struct earlier_answer *answer, const char *before, struct str *out);
 
 /* For each finding of the report: that it was here before, and when. */
 void recall_note_returned(struct report *report, const struct pastfindings *past,

@@ -385,9 +385,9 @@ static void open_page(struct daemon *daemon, const struct daemon_ready *ready)
 			 "event=page-off why=\"the page is on the first host of the job\"");
 		return;
 	}
-	daemon->ui = uijob_open(options, ready->socket, daemon->keeper, daemon->hub,
-				daemon->metrics != NULL ? metrics_host_borrow(daemon->metrics)
-							: NULL);
+	daemon->ui =
+		uijob_open(options, ready->socket, daemon->keeper, daemon->hub,
+			   daemon->metrics != NULL ? metrics_host_borrow(daemon->metrics) : NULL);
 	if (daemon->keeper == NULL)
 		hub_keep(daemon->hub, uijob_keeper(daemon->ui));
 }

@@ -18,8 +18,8 @@ struct uijob {
 	struct uiasks *asks;
 	struct routes_live live;
 	struct metrics *metrics; /* NULL: none */
-	pthread_mutex_t lock; /* of text */
-	struct str text;      /* the latest from the hub */
+	pthread_mutex_t lock;	 /* of text */
+	struct str text;	 /* the latest from the hub */
 };
 
 /* On the daemon's loop: while the page copies the text, this second is left out. */

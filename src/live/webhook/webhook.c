@@ -136,8 +136,7 @@ static bool wait_again(struct sender *sender, unsigned tries)
 	(void)pthread_mutex_lock(&sender->lock);
 	do
 		cut = atomic_load_explicit(&sender->cut, memory_order_relaxed);
-	while (!cut &&
-	       pthread_cond_timedwait(&sender->wake, &sender->lock, &until) != ETIMEDOUT);
+	while (!cut && pthread_cond_timedwait(&sender->wake, &sender->lock, &until) != ETIMEDOUT);
 	(void)pthread_mutex_unlock(&sender->lock);
 	return !cut;
 }

@@ -13,7 +13,7 @@
 #define WEBHOOK_QUEUE_MAX 32u
 #define WEBHOOK_TRIES_MAX 5u
 #define WEBHOOK_TIMEOUT_MS 10000 /* of one try */
-#define WEBHOOK_CLOSE_S 10	 /* for what waits at the end of the job */
+#define WEBHOOK_CLOSE_S 5	 /* for what waits at the end of the job */
 
 struct webhook;
 

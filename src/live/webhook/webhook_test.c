@@ -2,6 +2,7 @@
 /* The file of webhooks and the bodies; sending is tests/live/webhook_test.py. */
 #include "live/webhook/webhook.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,22 +46,28 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 	static const char *const rows[][2] = {
 		{ "", "hooks: expected lines such as `url https://...`, found none" },
 		{ "format slack\n", "hooks:1: expected url first, found 'format'" },
-		{ "\nurl ftp://x/", "hooks:2: expected an http:// or https:// URL without a user or a "
-				    "quote, found 'another scheme'" },
-		{ "url https:///x", "hooks:1: expected an http:// or https:// URL without a user or a "
-				    "quote, found 'something else'" },
-		{ "url https://a:b@c/", "hooks:1: expected an http:// or https:// URL without a user or "
-					"a quote, found 'something else'" },
-		{ "url https://a\nformat xml", "hooks:2: expected json, slack or alertmanager, found "
-					       "'xml'" },
+		{ "\nurl ftp://x/",
+		  "hooks:2: expected an http:// or https:// URL without a user or a "
+		  "quote, found 'another scheme'" },
+		{ "url https:///x",
+		  "hooks:1: expected an http:// or https:// URL without a user or a "
+		  "quote, found 'something else'" },
+		{ "url https://a:b@c/",
+		  "hooks:1: expected an http:// or https:// URL without a user or "
+		  "a quote, found 'something else'" },
+		{ "url https://a\nformat xml",
+		  "hooks:2: expected json, slack or alertmanager, found "
+		  "'xml'" },
 		{ "url https://a\nwhen never", "hooks:2: expected bad or all, found 'never'" },
-		{ "url https://a\ncolor red", "hooks:2: expected url, format, token-file or when, found "
-					      "'color'" },
+		{ "url https://a\ncolor red",
+		  "hooks:2: expected url, format, token-file or when, found "
+		  "'color'" },
 		{ "url https://a\nwhen", "hooks:2: expected a word and a value, found 'when'" },
 		{ "url http://a.example\ntoken-file /t", "hooks:2: expected an https:// URL, for a "
 							 "token, found 'http://'" },
-		{ "url http://localhost.evil/\ntoken-file /t", "hooks:2: expected an https:// URL, for a "
-							       "token, found 'http://'" },
+		{ "url http://localhost.evil/\ntoken-file /t",
+		  "hooks:2: expected an https:// URL, for a "
+		  "token, found 'http://'" },
 	};
 
 	(void)state;

@@ -46,8 +46,7 @@ static json_t *findings_of(struct json_writer *w, const struct report *report)
 		jsonwriter_put_text(w, object, "id", finding->id);
 		jsonwriter_put_text(w, object, "cause", finding->cause);
 		jsonwriter_put_text(w, object, "title", finding->title);
-		jsonwriter_put_text(w, object, "confidence",
-				    confidence_name(finding->confidence));
+		jsonwriter_put_text(w, object, "confidence", confidence_name(finding->confidence));
 		jsonwriter_put(w, object, "gain_ms_per_iteration",
 			       jsonwriter_number(finding->gain_ms_per_iteration));
 		jsonwriter_push(w, ret, object);

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "live/webhook/webhookfile.h"
-#include "report/jsonwriter.h"
 #include "model/report.h"
+#include "report/jsonwriter.h"
 
 #define WEBHOOKBODY_FINDINGS_MAX 10u
 

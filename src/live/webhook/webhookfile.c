@@ -159,8 +159,8 @@ int webhookfile_parse(const char *path, const char *text, size_t len, struct web
 		at += line_len + 1;
 	}
 	if (error == 0 && ret->cnt == 0)
-		return err_set(err, EINVAL, "%s: expected lines such as `url https://...`, found none",
-			       path);
+		return err_set(err, EINVAL,
+			       "%s: expected lines such as `url https://...`, found none", path);
 	return error;
 }
 
@@ -176,8 +176,8 @@ static int read_private(const char *path, char **ret, size_t *ret_len, struct er
 		r = err_set(err, EINVAL, "%s: expected a file", path);
 	else if ((info.st_mode & 077) != 0)
 		r = err_set(err, EPERM,
-			    "%s: others can read it, mode %03o: chmod 600, it may have secrets", path,
-			    info.st_mode & 0777u);
+			    "%s: others can read it, mode %03o: chmod 600, it may have secrets",
+			    path, info.st_mode & 0777u);
 	else
 		r = file_read_whole(path, fd, FILE_BYTES_MAX, ret, ret_len, err);
 	(void)close(fd);

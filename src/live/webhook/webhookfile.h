@@ -23,7 +23,8 @@ enum webhook_format { WEBHOOK_JSON, WEBHOOK_SLACK, WEBHOOK_ALERTMANAGER };
 struct webhookfile_hook {
 	char url[WEBHOOKFILE_URL_BYTES];
 	char place[256]; /* for the log: scheme and host, without what may be secret */
-	char token_path[1024], token[WEBHOOKFILE_TOKEN_BYTES]; /* of Authorization: Bearer; "": none */
+	char token_path[1024],
+		token[WEBHOOKFILE_TOKEN_BYTES]; /* of Authorization: Bearer; "": none */
 	enum webhook_format format;
 	bool all; /* also reports of nothing wrong */
 };
