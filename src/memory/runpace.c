@@ -122,7 +122,7 @@ int runpace_sum(const struct runpace *pace, struct runpace_sum *ret)
 		total += (double)row->cnt;
 	}
 	*ret = (struct runpace_sum){ .row_cnt = cnt };
-	if (cnt >= RUNPACE_ROWS_MIN) {
+	if (cnt >= RUNPACE_ROWS_MIN || total >= RUNPACE_TIMES_MIN) {
 		qsort(rows, cnt, sizeof(*rows), by_mean);
 		ret->known = true;
 		ret->median_ns = quantile(rows, cnt, total, 0.5);

@@ -11,8 +11,9 @@
 #include "base/vec.h"
 
 #define RUNPACE_ROWS_MAX 8192u /* then neighbors become one row */
-#define RUNPACE_ROWS_MIN 5u    /* less is no pace */
-#define RUNPACE_SLOW_MAX 64u   /* slow stretches; the rest counts as slow from the last one on */
+#define RUNPACE_ROWS_MIN 5u    /* fewer rows are a pace if they stand for enough times: */
+#define RUNPACE_TIMES_MIN 50u /* seconds are kept for two days only, then a short run has one row */
+#define RUNPACE_SLOW_MAX 64u  /* slow stretches; the rest counts as slow from the last one on */
 
 struct runpace_row {
 	int64_t at_s, sum_ns;
