@@ -86,9 +86,10 @@ void keeper_state(struct keeper *keeper, const struct keeper_state *state)
 	(void)snprintf(keeper->reason, sizeof(keeper->reason), "%s",
 		       state->reason != NULL ? state->reason : "");
 	/* Its row is there at once, and earlier runs are read while it is young. */
-	keeper->urgent |= !keeper->has_state;
-	if (!keeper->has_state)
+	if (keeper->remembers && !keeper->has_state) {
+		keeper->urgent = true;
 		(void)pthread_cond_signal(&keeper->wake);
+	}
 	keeper->has_state = true;
 	keeper->seen_ns = clock_wall_ns();
 	(void)pthread_mutex_unlock(&keeper->lock);
@@ -418,8 +419,6 @@ int keeper_open(const struct keeper_setup *setup, struct keeper **ret, struct er
 		free_keeper(keeper);
 		return err_set(err, -r, "%s", strerror(-r));
 	}
-	if (!setup->brief)
-		keeper_event(keeper, EARLIER_MACHINE_EVENT, "%s", keeper->machine);
 	*ret = keeper;
 	return 0;
 }

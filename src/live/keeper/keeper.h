@@ -95,6 +95,9 @@ struct keeper_memory {
 	struct hosttally hosts;	  /* accused in other jobs */
 };
 
+/* Call it first: earlier runs are read as soon as the job's state is known, and its machine is an event. */
+void keeper_remember(struct keeper *keeper);
+
 /* NULL: not read yet. Valid until keeper_close(), and unchanged. */
 const struct keeper_memory *keeper_borrow_memory(struct keeper *keeper);
 

@@ -24,6 +24,16 @@ static int read_beside(struct keeper *keeper, size_t *ret, struct err *err)
 				    clock_wall_ns(), ret, err);
 }
 
+void keeper_remember(struct keeper *keeper)
+{
+	if (keeper == NULL)
+		return;
+	(void)pthread_mutex_lock(&keeper->lock);
+	keeper->remembers = true;
+	(void)pthread_mutex_unlock(&keeper->lock);
+	keeper_event(keeper, EARLIER_MACHINE_EVENT, "%s", keeper->machine);
+}
+
 static int read_memory(struct keeper *keeper, struct keeper_memory *ret, struct err *err)
 {
 	const struct earlier_subject subject = { .key = keeper->key,
@@ -49,7 +59,7 @@ void keeper_memory_load(struct keeper *keeper)
 	struct err err;
 	int ret = 0;
 
-	if (keeper->store == NULL || keeper->brief)
+	if (keeper->store == NULL || !keeper->remembers)
 		return;
 	if (!loaded)
 		ret = read_memory(keeper, &memory, &err);

@@ -42,6 +42,7 @@ struct keeper {
 	const char *where, *name, *folder, *command;
 	struct keeper *also; /* NULL: none */
 	bool brief;
+	bool remembers; /* keeper_remember() was called, before anything else was said */
 	int64_t started_ns;
 	pthread_t thread;
 	/* of the hub's thread */

@@ -329,6 +329,7 @@ static void open_keeper(struct daemon *daemon)
 		return;
 	if (keeper_open(&setup, &daemon->keeper, &err) < 0)
 		log_line(LOG_WARNING, "event=store-off why=\"%s\"", err.text);
+	keeper_remember(daemon->keeper);
 	hub_keep(daemon->hub, daemon->keeper);
 }
 
