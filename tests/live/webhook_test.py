@@ -96,7 +96,9 @@ class Webhook(LiveTest):
         # The busy server took the same report twice, the second time for good.
         self.assertEqual(busy.taken[0], busy.taken[1])
         path, headers, (alert,) = busy.taken[0]
-        self.assertEqual((path, headers["Authorization"]), ("/alerts?key=s3cret", f"Bearer {TOKEN}"))
+        self.assertEqual(
+            (path, headers["Authorization"]), ("/alerts?key=s3cret", f"Bearer {TOKEN}")
+        )
         self.assertEqual(alert["labels"]["cause"], report["findings"][0]["cause"])
         self.assertEqual(alert["labels"]["job_name"], "gpt")
         # What will not help is not tried again; what might, is, and is given up at the end.
