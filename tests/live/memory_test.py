@@ -41,8 +41,8 @@ class Memory(LiveTest):
         """The job of the store as it was on earlier days, so that few runs are needed."""
         with contextlib.closing(sqlite3.connect(self.store, timeout=30)) as database, database:
             times = {
-                "job": ("started_ns", "seen_ns", "ended_ns"), "report": ("made_ns",), "event": ("at_ns",),
-                "pace": ("at_s",), "finding": (),
+                "job": ("started_ns", "seen_ns", "ended_ns"), "report": ("made_ns",),
+                "event": ("at_ns",), "pace": ("at_s",), "finding": (),
             }  # fmt: skip
             for table, columns in times.items():
                 cursor = database.execute(f"SELECT * FROM {table}")
