@@ -4,7 +4,7 @@
 
 _perftracker_options() {
 	case $1 in
-	run) echo '--output --keep-traces --format --report-to --log-format --color --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --audit-every --no-checkup --no-stall-window --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --ui --token-file --ui-host --hub --secret-file --insecure --store --config --show-settings --help' ;;
+	run) echo '--output --keep-traces --format --report-to --log-format --color --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --audit-every --no-checkup --no-stall-window --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --ui --token-file --ui-host --hub --secret-file --insecure --store --webhook --config --show-settings --help' ;;
 	profile) echo '--job --socket --format --output --window --timeout --help' ;;
 	status) echo '--job --socket --hub --config --watch --format --help' ;;
 	accept) echo '--job --socket --help' ;;
@@ -12,6 +12,8 @@ _perftracker_options() {
 	jobs) echo '--store --limit --format --help' ;;
 	history) echo '--store --format --help' ;;
 	report) echo '--store --format --output --fingerprints --help' ;;
+	hosts) echo '--store --exclude --min-jobs --format --help' ;;
+	prune) echo '--store --dry-run --age --bytes --jobs --format --help' ;;
 	serve) echo '--listen --store --token-file --host --format --help' ;;
 	prompt) echo '--budget --output --store --help' ;;
 	mcp) echo '--store --url --allow-profile --help' ;;
@@ -78,6 +80,7 @@ _perftracker_value() {
 	'run --hub') ;;
 	'run --secret-file') _perftracker_paths -f ;;
 	'run --store') ;;
+	'run --webhook') _perftracker_paths -f ;;
 	'run --config') _perftracker_paths -f ;;
 	'profile --job') ;;
 	'profile --socket') _perftracker_paths -f ;;
@@ -104,6 +107,15 @@ _perftracker_value() {
 	'report --format' | 'report -f') _perftracker_words 'text json html' ;;
 	'report --output' | 'report -o') _perftracker_paths -f ;;
 	'report --fingerprints') _perftracker_paths -d ;;
+	'hosts --store') ;;
+	'hosts --exclude' | 'hosts -x') _perftracker_words 'none slurm kubernetes' ;;
+	'hosts --min-jobs') ;;
+	'hosts --format' | 'hosts -f') _perftracker_words 'text json' ;;
+	'prune --store') ;;
+	'prune --age') ;;
+	'prune --bytes') ;;
+	'prune --jobs') ;;
+	'prune --format' | 'prune -f') _perftracker_words 'text json' ;;
 	'serve --listen' | 'serve -l') ;;
 	'serve --store') ;;
 	'serve --token-file') _perftracker_paths -f ;;
@@ -224,7 +236,7 @@ _perftracker() {
 	local command=${COMP_WORDS[1]}
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_perftracker_words 'run profile status accept timeline jobs history report serve prompt mcp attach stacks stalls roofline analyze verify-fix diff flame replay dump simulate summarize localize doctor hostd hub gpu-sampler --help --version'
+		_perftracker_words 'run profile status accept timeline jobs history report hosts prune serve prompt mcp attach stacks stalls roofline analyze verify-fix diff flame replay dump simulate summarize localize doctor hostd hub gpu-sampler --help --version'
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do

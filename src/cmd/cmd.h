@@ -24,8 +24,8 @@ enum exit_status {
 extern const struct command cmd_attach, cmd_run, cmd_profile, cmd_status, cmd_accept, cmd_timeline, cmd_analyze,
 	cmd_diff;
 extern const struct command cmd_summarize, cmd_localize, cmd_simulate, cmd_dump, cmd_doctor;
-extern const struct command cmd_gpu_sampler, cmd_jobs, cmd_history, cmd_report, cmd_stacks,
-	cmd_stalls, cmd_roofline, cmd_flame, cmd_replay;
+extern const struct command cmd_gpu_sampler, cmd_hosts, cmd_prune, cmd_jobs, cmd_history,
+	cmd_report, cmd_stacks, cmd_stalls, cmd_roofline, cmd_flame, cmd_replay;
 extern const struct command cmd_hostd, cmd_hub, cmd_serve, cmd_prompt, cmd_mcp, cmd_verify_fix;
 
 /* Prints "perftracker COMMAND: message" and a hint to --help on stderr. Returns EXIT_USAGE. */

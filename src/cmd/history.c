@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perftracker history: one job in the store: its reports, its pace, what happened. */
 #include "base/clock.h"
+#include "cmd/memory/historydiff.h"
 #include "cmd/storechoice.h"
 #include "serve/historyjson.h"
+#include "serve/jobearlier.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -135,10 +137,35 @@ static int print_event(void *arg, const struct store_event *event)
 	return 0;
 }
 
+static int print_earlier(struct history *history)
+{
+	struct earlier_answer answer;
+	struct str text = { 0 };
+	int ret = jobearlier_read(history->store, history->key, &answer, history->err);
+
+	if (ret < 0 || answer.verdict == EARLIER_NONE)
+		return ret;
+	if (answer.verdict == EARLIER_UNKNOWN)
+		str_printf(&text,
+			   "not compared with %zu earlier run%s of this name: ", answer.run_cnt,
+			   plural((double)answer.run_cnt));
+	if (answer.verdict == EARLIER_UNKNOWN)
+		earlier_append_whys(&answer, &text);
+	else
+		earlier_append_clause(&answer, &text);
+	(void)printf("Earlier   %s\n", str_borrow(&text));
+	str_done(&text);
+	if (answer.verdict == EARLIER_SLOWER || answer.verdict == EARLIER_FASTER)
+		ret = historydiff_print(history->store, answer.like, history->key, history->err);
+	return ret;
+}
+
 static int print_text(struct history *history)
 {
 	int ret = store_get_job(history->store, history->key, print_job, history, history->err);
 
+	if (ret == 0)
+		ret = print_earlier(history);
 	if (ret == 0)
 		ret = store_list_reports(history->store, history->key, print_report, history,
 					 history->err);

@@ -2,10 +2,12 @@
 /* perftracker jobs: the jobs in the store. */
 #include "base/clock.h"
 #include "cmd/storechoice.h"
+#include "memory/earlier.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 struct jobs_options {
 	const char *store;
@@ -33,12 +35,39 @@ static const struct option_row rows[] = {
 	  .preset = "text" },
 };
 
+/* The rows of the table, and the jobs that were slower than their earlier runs. */
+struct table {
+	size_t cnt;
+	VEC(char *) slower; /* keys */
+};
+
+static int take_slower(void *arg, const struct store_job *job)
+{
+	struct table *table = arg;
+	char *key = strdup(job->key);
+
+	if (key == NULL || vec_push(&table->slower, key) < 0) {
+		free(key);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static bool is_slower(const struct table *table, const char *key)
+{
+	vec_foreach(slower, &table->slower) {
+		if (strcmp(*slower, key) == 0)
+			return true;
+	}
+	return false;
+}
+
 static int print_row(void *arg, const struct store_job *job)
 {
 	char started[32], state[32], span[16];
-	size_t *cnt = arg;
+	struct table *table = arg;
 
-	if ((*cnt)++ == 0)
+	if (table->cnt++ == 0)
 		(void)printf("%-12s  %-20s %-12s %-19s %8s %5s %9s %9s %9s  %-16s %s\n", "job",
 			     "name", "host", "started (UTC)", "ran for", "ranks", "step", "now ms",
 			     "best ms", "state", "last report");
@@ -46,10 +75,11 @@ static int print_row(void *arg, const struct store_job *job)
 	jobwords_state(job, state);
 	jobwords_span(jobwords_until_ns(job) - job->started_ns, span);
 	(void)printf("%-12s  %-20.20s %-12.12s %-19s %8s %5" PRIu32 " %9" PRIu64
-		     " %9.1f %9.1f  %-16s %s\n",
+		     " %9.1f %9.1f  %-16s %s%s\n",
 		     job->key, job->name, job->host, started, span, job->workers, job->step,
 		     (double)job->now_ns / NSEC_PER_MSEC, (double)job->best_ns / NSEC_PER_MSEC,
-		     state, job->verdict != NULL ? job->verdict : "-");
+		     state, job->verdict != NULL ? job->verdict : "-",
+		     is_slower(table, job->key) ? ", slower than earlier runs" : "");
 	return 0;
 }
 
@@ -87,13 +117,18 @@ static int print_json(struct store *store, size_t limit, struct err *err)
 
 static int print_table(struct store *store, size_t limit, struct err *err)
 {
-	size_t cnt = 0;
-	int ret = store_list_jobs(store, limit, print_row, &cnt, err);
+	struct table table = { .cnt = 0 };
+	int ret = store_list_jobs_with_event(store, EARLIER_SLOWER_EVENT, take_slower, &table, err);
 
-	if (ret == 0 && cnt == 0)
+	if (ret == 0)
+		ret = store_list_jobs(store, limit, print_row, &table, err);
+	if (ret == 0 && table.cnt == 0)
 		(void)puts("no job is kept in this store yet");
-	else if (ret == 0 && cnt == limit)
+	else if (ret == 0 && table.cnt == limit)
 		(void)puts("older ones: --limit 0");
+	vec_foreach(slower, &table.slower)
+		free(*slower);
+	vec_done(&table.slower);
 	return ret;
 }
 

@@ -10,11 +10,11 @@
 
 /* In the order of the help, whose parts are named in print_help(). */
 static const struct command *const commands[] = {
-	&cmd_run,     &cmd_profile,  &cmd_status,      &cmd_accept,	&cmd_timeline, &cmd_jobs,
-	&cmd_history, &cmd_report,   &cmd_serve,       &cmd_prompt,	&cmd_mcp,      &cmd_attach, &cmd_stacks,
-	&cmd_stalls,  &cmd_roofline, &cmd_analyze,     &cmd_verify_fix, &cmd_diff,     &cmd_flame,
-	&cmd_replay,  &cmd_dump,     &cmd_simulate,    &cmd_summarize,	&cmd_localize, &cmd_doctor,
-	&cmd_hostd,   &cmd_hub,	     &cmd_gpu_sampler,
+	&cmd_run,	 &cmd_profile,	&cmd_status, &cmd_accept, &cmd_timeline, &cmd_jobs,
+	&cmd_history,	 &cmd_report,	&cmd_hosts,  &cmd_prune,  &cmd_serve,	 &cmd_prompt,
+	&cmd_mcp,	 &cmd_attach,	&cmd_stacks, &cmd_stalls, &cmd_roofline, &cmd_analyze,
+	&cmd_verify_fix, &cmd_diff,	&cmd_flame,  &cmd_replay, &cmd_dump,	 &cmd_simulate,
+	&cmd_summarize,	 &cmd_localize, &cmd_doctor, &cmd_hostd,  &cmd_hub,	 &cmd_gpu_sampler,
 };
 
 /* Which commands begin a part of the help. */

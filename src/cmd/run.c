@@ -309,6 +309,15 @@ static const struct option_row rows[] = {
 		  "by the second, a month by the minute and two years by the hour; fingerprints and "
 		  "reports for 90 days and at most 2 GB, findings for good." },
 
+	{ .name = "webhook",
+	  .argument = "FILE",
+	  FIELD(webhook_path),
+	  .help = "send reports of something wrong to the URLs in FILE",
+	  .more = "Lines \"url URL\", each followed by lines about it: \"format\" json, slack or "
+		  "alertmanager; \"token-file\" PATH for Authorization: Bearer; \"when\" bad or all. "
+		  "Only its owner may be able to read FILE. The job never waits for a server; at its "
+		  "end the daemon waits five seconds at most. Needs libcurl." },
+
 	{ .help = "Settings" },
 	{ .name = "config",
 	  .argument = "FILE",
@@ -353,6 +362,19 @@ static int check_page(struct run_options *options)
 	if (tokens_read(options->ui_token_file, &tokens, &err) < 0)
 		return cmd_usage_error("run", "--token-file: %s", err.text);
 	options->ui_tokens = tokens; /* until the process ends */
+	return OPTIONS_PARSED;
+}
+
+static int check_webhook(struct run_options *options)
+{
+	struct webhookfile *file = NULL;
+	struct err err = { "" };
+
+	if (options->webhook_path == NULL)
+		return OPTIONS_PARSED;
+	if (webhookfile_read(options->webhook_path, &file, &err) < 0)
+		return cmd_usage_error("run", "--webhook: %s", err.text);
+	options->webhook = file; /* until the process ends */
 	return OPTIONS_PARSED;
 }
 
@@ -449,6 +471,8 @@ static int run_main(const struct command *command, int argc, char **argv)
 		status = check_options(&a.options);
 	if (status == OPTIONS_PARSED)
 		status = check_page(&a.options);
+	if (status == OPTIONS_PARSED)
+		status = check_webhook(&a.options);
 	if (status == OPTIONS_PARSED && first >= argc)
 		status = cmd_usage_error(command->name, "expected the command to run");
 	if (status == OPTIONS_PARSED)

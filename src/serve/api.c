@@ -2,7 +2,7 @@
 /* The answers of the API as JSON. docs/openapi.json is their contract. */
 #include "base/clock.h"
 #include "serve/historyjson.h"
-#include "serve/hostledger.h"
+#include "serve/hostsjson.h"
 #include "serve/jobwords.h"
 #include "serve/openapi.h"
 #include "serve/routes.h"
@@ -226,49 +226,35 @@ int api_report(struct call *call, struct answer *ret)
 
 /* --- hosts --- */
 
-static json_t *of_accusation(struct json_writer *w, const struct hostledger_accusation *accusation)
-{
-	json_t *object = json_object();
-
-	jsonwriter_put_text(w, object, "job", accusation->job);
-	jsonwriter_put_text(w, object, "report", accusation->report);
-	jsonwriter_put_text(w, object, "made",
-			    accusation->made[0] != '\0' ? accusation->made : NULL);
-	jsonwriter_put_text(w, object, "cause", accusation->cause);
-	jsonwriter_put_text(w, object, "title", accusation->title);
-	put_number(w, object, "gain_ms_per_iteration", accusation->gain_ms);
-	return object;
-}
-
-static json_t *of_host(struct json_writer *w, const struct hostledger_host *host)
-{
-	json_t *object = json_object(), *accusations = json_array();
-
-	jsonwriter_put_text(w, object, "host", host->name);
-	jsonwriter_put(w, object, "jobs", json_integer((json_int_t)host->job_cnt));
-	jsonwriter_put(w, object, "findings", json_integer((json_int_t)host->finding_cnt));
-	vec_foreach(accusation, &host->accusations)
-		jsonwriter_push(w, accusations, of_accusation(w, accusation));
-	jsonwriter_put(w, object, "accusations", accusations);
-	return object;
-}
-
 int api_hosts(struct call *call, struct answer *ret)
 {
-	struct json_writer w = { 0 };
 	struct hostledger ledger = { 0 };
-	json_t *root = json_object(), *hosts = json_array();
 	int error = hostledger_read(&call->routes->archive, &ledger, call->err);
 
-	jsonwriter_put_text(&w, root, "schema", "perftracker.hosts.v1");
-	jsonwriter_put(&w, root, "hosts", hosts);
-	vec_foreach(host, &ledger.hosts)
-		jsonwriter_push(&w, hosts, of_host(&w, host));
-	jsonwriter_put(&w, root, "left_out", json_integer((json_int_t)ledger.left_out));
+	if (error == 0 && hostsjson_print(&ledger, &ret->body) < 0)
+		error = err_set(call->err, ENOMEM, "out of memory");
 	hostledger_done(&ledger);
-	if (error == 0)
-		return print(call, &w, root, ret);
-	json_decref(root);
+	return error;
+}
+
+int api_exclude(struct call *call, struct answer *ret)
+{
+	const char *form = request_query(call->request, "form");
+	uint64_t jobs = HOSTSJSON_JOBS_PRESET;
+	struct hostledger ledger = { 0 };
+	int error = request_number(call->request, "jobs", 1000000, &jobs, call->err);
+
+	if (form == NULL || form[0] == '\0')
+		form = "slurm";
+	if (error == 0 && strcmp(form, "slurm") != 0 && strcmp(form, "kubernetes") != 0)
+		error = err_set(call->err, EINVAL,
+				"form: expected slurm or kubernetes, found %.80s", form);
+	if (error < 0)
+		return error;
+	error = hostledger_read(&call->routes->archive, &ledger, call->err);
+	if (error == 0 && hostsjson_print_exclude(&ledger, form, jobs, &ret->body) < 0)
+		error = err_set(call->err, ENOMEM, "out of memory");
+	hostledger_done(&ledger);
 	return error;
 }
 

@@ -2,6 +2,7 @@
 #include "serve/historyjson.h"
 
 #include "base/clock.h"
+#include "serve/jobearlier.h"
 #include "serve/jobwords.h"
 
 #include <errno.h>
@@ -203,6 +204,17 @@ static int put_paces(struct history *history, int tier_s, size_t rows_max)
 			       history->err);
 }
 
+static int put_earlier(struct history *history)
+{
+	struct earlier_answer answer;
+	int ret = jobearlier_read(history->store, history->key, &answer, history->err);
+
+	if (ret == 0)
+		jsonwriter_put(&history->w, history->root, "earlier",
+			       jobearlier_object(&history->w, &answer));
+	return ret;
+}
+
 int historyjson_print(struct store *store, const char *key, int tier_s, size_t rows_max,
 		      struct str *out, struct err *err)
 {
@@ -211,6 +223,8 @@ int historyjson_print(struct store *store, const char *key, int tier_s, size_t r
 
 	jsonwriter_put_text(&history.w, history.root, "schema", "perftracker.history.v1");
 	ret = store_get_job(store, key, put_job, &history, err);
+	if (ret == 0)
+		ret = put_earlier(&history);
 	begin_list(&history, "reports");
 	if (ret == 0)
 		ret = store_list_reports(store, key, push_report, &history, err);

@@ -2,6 +2,7 @@
 #include "serve/hostledger.h"
 
 #include "base/clock.h"
+#include "memory/machinecause.h"
 #include "serve/jobwords.h"
 
 #include <errno.h>
@@ -28,6 +29,9 @@ void hostledger_done(struct hostledger *ledger)
 		free(host->name);
 		vec_foreach(job, &host->jobs)
 			free(*job);
+		vec_foreach(job, &host->machine_jobs)
+			free(*job);
+		vec_done(&host->machine_jobs);
 		vec_foreach(accusation, &host->accusations)
 			free_accusation(accusation);
 		vec_done(&host->jobs);
@@ -61,21 +65,44 @@ static int find_host(struct hostledger *ledger, const char *name, size_t len,
 	return 0;
 }
 
-static int add_job(struct hostledger_host *host, const char *job)
+static int add_name(hostledger_names *names, const char *name)
 {
 	char *copy;
 
-	vec_foreach(known, &host->jobs) {
-		if (strcmp(*known, job) == 0)
+	vec_foreach(known, names) {
+		if (strcmp(*known, name) == 0)
 			return 0;
 	}
-	copy = strdup(job);
-	if (copy == NULL || vec_push(&host->jobs, copy) < 0) {
+	copy = strdup(name);
+	if (copy == NULL || vec_push(names, copy) < 0) {
 		free(copy);
 		return -ENOMEM;
 	}
-	host->job_cnt = host->jobs.cnt;
 	return 0;
+}
+
+static int add_job(struct hostledger_host *host, const struct charge *charge)
+{
+	int ret = add_name(&host->jobs, charge->job);
+
+	if (ret == 0 && machinecause_is(charge->cause))
+		ret = add_name(&host->machine_jobs, charge->job);
+	host->job_cnt = host->jobs.cnt;
+	return ret;
+}
+
+static void add_kind(struct hostledger_host *host, const char *cause)
+{
+	size_t i = 0;
+
+	while (i < host->kind_cnt && strcmp(host->kinds[i].cause, cause) != 0)
+		i++;
+	if (i == HOSTLEDGER_KINDS_MAX)
+		return;
+	if (i == host->kind_cnt)
+		(void)snprintf(host->kinds[host->kind_cnt++].cause, sizeof(host->kinds[0].cause),
+			       "%s", cause);
+	host->kinds[i].cnt++;
 }
 
 static int add_accusation(struct hostledger_host *host, const struct charge *charge)
@@ -94,6 +121,7 @@ static int add_accusation(struct hostledger_host *host, const struct charge *cha
 		return -ENOMEM;
 	}
 	host->finding_cnt++;
+	add_kind(host, charge->cause);
 	return 0;
 }
 
@@ -109,7 +137,7 @@ static int add_charge(struct hostledger *ledger, const struct charge *charge)
 		bool again = host != NULL && host->charge == ledger->charge_cnt;
 
 		if (ret == 0 && host != NULL && !again)
-			ret = add_job(host, charge->job);
+			ret = add_job(host, charge);
 		if (ret == 0 && host != NULL && !again)
 			ret = add_accusation(host, charge);
 		if (host != NULL)
@@ -213,9 +241,19 @@ static int order_accusations(const void *a, const void *b)
 	return strcmp(x->report, y->report);
 }
 
+static int order_kinds(const void *a, const void *b)
+{
+	const struct hostledger_kind *x = a, *y = b;
+
+	if (x->cnt != y->cnt)
+		return x->cnt > y->cnt ? -1 : 1;
+	return strcmp(x->cause, y->cause);
+}
+
 static void sort(struct hostledger *ledger)
 {
 	vec_foreach(host, &ledger->hosts) {
+		qsort(host->kinds, host->kind_cnt, sizeof(*host->kinds), order_kinds);
 		qsort(host->accusations.data, host->accusations.cnt,
 		      sizeof(*host->accusations.data), order_accusations);
 		while (host->accusations.cnt > HOSTLEDGER_SHOWN_MAX)

@@ -10,6 +10,7 @@
 #include "serve/archive.h"
 
 #define HOSTLEDGER_HOSTS_MAX 10000u
+#define HOSTLEDGER_KINDS_MAX 32u
 #define HOSTLEDGER_SHOWN_MAX 20u /* accusations of a host that are kept: the latest */
 
 struct hostledger_accusation {
@@ -20,11 +21,22 @@ struct hostledger_accusation {
 	double gain_ms;
 };
 
+typedef VEC(char *) hostledger_names;
+
+struct hostledger_kind {
+	char cause[32];
+	size_t cnt;
+};
+
 struct hostledger_host {
 	char *name;
 	size_t finding_cnt, job_cnt;
-	size_t charge;	  /* the number of the last one: a finding may name a host twice */
-	VEC(char *) jobs; /* distinct: keys, or folders */
+	hostledger_names
+		machine_jobs; /* those with a cause that lies in the machine (machinecause.h) */
+	struct hostledger_kind kinds[HOSTLEDGER_KINDS_MAX]; /* the most frequent first */
+	size_t kind_cnt;
+	size_t charge;	       /* the number of the last one: a finding may name a host twice */
+	hostledger_names jobs; /* distinct: keys, or folders */
 	VEC(struct hostledger_accusation) accusations; /* the latest first */
 };
 

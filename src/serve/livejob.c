@@ -133,3 +133,16 @@ int page_profile(struct call *call, struct answer *ret)
 	str_append(&ret->body, "Asked.\n");
 	return str_error(&ret->body);
 }
+
+int api_metrics(struct call *call, struct answer *ret)
+{
+	const struct routes_live *live = call->routes->live;
+
+	if (live == NULL || live->metrics == NULL)
+		return err_set(
+			call->err, ENOSYS,
+			"this server has no metrics, it shows what is written: the server of "
+			"`perftracker run --ui` has");
+	return live->metrics(live->arg, call->request->headers[HEADER_ACCEPT], &ret->body,
+			     &ret->type);
+}

@@ -49,10 +49,29 @@ static const struct field jobs[] = {
 static const struct field history[] = {
 	{ "schema", "string", "perftracker.history.v1" },
 	JOB_FIELDS,
+	{ "earlier", "Earlier?", "Its pace to that of earlier runs of its name; null: there is none." },
 	{ "reports", "[JobReport", "By time." },
 	{ "events", "[Event", "By time." },
 	{ "pace_seconds", "integer", "Each row of pace stands for so many." },
 	{ "pace", "[Pace", "By time." },
+};
+static const struct field earlier[] = {
+	{ "verdict", "string", "unknown, alike, slower, faster" },
+	{ "text", "string", "The comparison in words, or why there is none." },
+	{ "runs", "integer", "Earlier runs of that name." },
+	{ "compared", "integer", "Those of the same command, ranks and kind of machine, without a finding." },
+	{ "since", "string?", "The begin of the oldest of them." },
+	{ "iteration_ms", "number?", "Median of its healthy stretches." },
+	{ "earlier_ms", "number?", "The median of theirs." },
+	{ "earlier_least_ms", "number?", "" },
+	{ "earlier_most_ms", "number?", "" },
+	{ "factor", "number?", "iteration_ms to earlier_ms." },
+	{ "like", "string?", "The job nearest to their median, for a comparison." },
+	{ "left_out", "[LeftOut", "Earlier runs that are not compared." },
+};
+static const struct field left_out[] = {
+	{ "why", "string", "running, command, workers, machine, short, sick, beside, flagged" },
+	{ "runs", "integer", "How many." },
 };
 static const struct field job_report[] = {
 	{ "report", "string", "KEY/NUMBER, as `perftracker report` takes it." },
@@ -177,8 +196,22 @@ static const struct field hosts[] = {
 static const struct field host[] = {
 	{ "host", "string", "" },
 	{ "jobs", "integer", "In how many jobs it was accused." },
+	{ "machine_jobs", "integer", "In how many of them of a cause that lies in the machine." },
 	{ "findings", "integer", "How often." },
+	{ "kinds", "[HostKind", "The most frequent first." },
+	{ "last", "string?", "When last." },
 	{ "accusations", "[Accusation", "The latest, at most 20." },
+};
+static const struct field host_kind[] = {
+	{ "cause", "string", "" },
+	{ "findings", "integer", "How often." },
+};
+static const struct field exclusion[] = {
+	{ "schema", "string", "perftracker.exclude.v1" },
+	{ "form", "string", "slurm, kubernetes" },
+	{ "jobs", "integer", "The machines were accused in so many jobs at least." },
+	{ "hosts", "[", "Their names." },
+	{ "text", "string", "--exclude=..., or a node affinity as YAML; empty without a host." },
 };
 static const struct field accusation[] = {
 	{ "job", "string", "The name of the job." },
@@ -206,6 +239,8 @@ static const struct schema schemas[] = {
 	{ "ProfileNow", "", FIELDS(profile_now) },
 	{ "Asked", "", FIELDS(asked) },
 	{ "History", "", FIELDS(history) },
+	{ "Earlier", "A job against earlier runs of its name.", FIELDS(earlier) },
+	{ "LeftOut", "", FIELDS(left_out) },
 	{ "JobReport", "", FIELDS(job_report) },
 	{ "Finding", "", FIELDS(finding) },
 	{ "Event", "", FIELDS(event) },
@@ -215,6 +250,8 @@ static const struct schema schemas[] = {
 	{ "Report", "A report: docs/report-schema.json.", NULL, 0 },
 	{ "Hosts", "", FIELDS(hosts) },
 	{ "Host", "", FIELDS(host) },
+	{ "HostKind", "", FIELDS(host_kind) },
+	{ "Exclusion", "", FIELDS(exclusion) },
 	{ "Accusation", "", FIELDS(accusation) },
 	{ "Description", "This document.", NULL, 0 },
 	{ "Error", "", FIELDS(error) },
@@ -242,7 +279,9 @@ static json_t *type_of(struct json_writer *w, const struct field *field)
 
 	if (field->type[0] == '[') {
 		jsonwriter_put_text(w, ret, "type", "array");
-		jsonwriter_put(w, ret, "items", reference(w, field->type + 1));
+		jsonwriter_put(w, ret, "items",
+			       field->type[1] != '\0' ? reference(w, field->type + 1)
+						      : json_pack("{ss}", "type", "string"));
 	} else if (field->type[0] >= 'A' && field->type[0] <= 'Z') {
 		char name[32];
 		json_t *choices = json_array(), *null = json_object();

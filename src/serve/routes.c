@@ -40,6 +40,11 @@ static const struct route_param report_params[] = {
 static const struct route_param events_params[] = {
 	TEXT("last", "As the header Last-Event-ID: the events after this one come first."),
 };
+static const struct route_param exclude_params[] = {
+	TEXT("form", "slurm (also if absent) or kubernetes."),
+	NUMBER("jobs", 1000000, "Machines that were accused in so many jobs; absent: 3."),
+};
+#define METRICS_HELP "ask the server of `perftracker run --ui`, or set --metrics there"
 #define PARAMS(list) .params = (list), .param_cnt = ARRAY_SIZE(list)
 
 const struct route routes_table[] = {
@@ -67,11 +72,15 @@ const struct route routes_table[] = {
 	{ "/api/v1/hosts", type_json, api_hosts, "listHosts",
 	  "Hosts that findings accused, by the number of jobs.", "Hosts",
 	  "GET /api/v1/openapi.json describes the answer" },
+	{ "/api/v1/hosts/exclude", type_json, api_exclude, "suggestExclusion",
+	  "Hosts to keep out of the next jobs, as a scheduler takes them: a suggestion.", "Exclusion",
+	  "form is slurm or kubernetes, jobs a number", PARAMS(exclude_params) },
 	{ "/api/v1/events", "text/event-stream", api_events, "followEvents",
 	  "Server-sent events: job, event and report, while jobs run; gap when some are lost.",
 	  NULL, "GET /api/v1/openapi.json describes the answer", PARAMS(events_params) },
 	{ "/api/v1/openapi.json", type_json, api_openapi, "getDescription",
 	  "This description, OpenAPI 3.1.", "Description", "" },
+	{ "/metrics", "text/plain; charset=utf-8", api_metrics, .help = METRICS_HELP },
 	{ "/", NULL, page_jobs },
 	{ "/jobs/{job}", NULL, page_job },
 	{ "/jobs/{job}/profile", NULL, page_profile, .writes = true },

@@ -27,6 +27,11 @@ struct routes_live {
 	int (*read)(void *arg, const char *job, const char *folder, struct str *ret);
 	/* Asks for it. Returns 0, -ENOENT as above, -EBUSY, or -errno, with a line in err. */
 	int (*profile)(void *arg, const struct routes_wish *wish, struct err *err);
+	/*
+	 * Appends /metrics in the format that this Accept header (NULL: none) prefers, and names its
+	 * type. Returns 0 or -errno. NULL: this daemon has none.
+	 */
+	int (*metrics)(void *arg, const char *accept, struct str *ret, const char **ret_type);
 	void *arg;
 };
 
@@ -98,6 +103,8 @@ int api_history(struct call *call, struct answer *ret);
 int api_reports(struct call *call, struct answer *ret);
 int api_report(struct call *call, struct answer *ret);
 int api_hosts(struct call *call, struct answer *ret);
+int api_exclude(struct call *call, struct answer *ret);
+int api_metrics(struct call *call, struct answer *ret);
 int api_events(struct call *call, struct answer *ret);
 int api_openapi(struct call *call, struct answer *ret);
 /* ... of pages ... */

@@ -103,16 +103,3 @@ struct store_event {
 };
 _must_check_ int store_put_event(struct store *store, const char *job,
 				 const struct store_event *event, struct err *err);
-
-/* --- retention --- */
-
-struct store_limits {
-	int64_t second_s, minute_s, hour_s; /* ages of the tiers of pace */
-	int64_t data_s;	   /* age of fingerprints and documents; rows of jobs and findings stay */
-	int64_t bytes_max; /* the oldest fingerprints, then documents go first */
-};
-extern const struct store_limits store_default_limits;
-
-/* Removes what is too old or too much. Not inside a transaction. */
-_must_check_ int store_prune(struct store *store, const struct store_limits *limits, int64_t now_ns,
-			     struct err *err);

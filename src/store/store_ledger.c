@@ -27,6 +27,30 @@ int store_list_jobs_seen(struct store *store, int64_t since_ns, store_job_fn fn,
 			   err, cell_integer(since_ns));
 }
 
+int store_list_jobs_named(struct store *store, const char *name, int64_t before_ns, size_t cnt,
+			  store_job_fn fn, void *arg, struct err *err)
+{
+	struct store_reader reader = { .fn.job = fn, .arg = arg };
+
+	return store_query(store, &reader, store_on_job,
+			   STORE_SELECT_JOBS "WHERE name = $1 AND started_ns < $2"
+					     " ORDER BY started_ns DESC, job LIMIT $3",
+			   err, cell_text(name), cell_integer(before_ns),
+			   cell_integer((int64_t)cnt));
+}
+
+int store_list_jobs_beside(struct store *store, const char *host, const char *key, int64_t from_ns,
+			   int64_t until_ns, store_job_fn fn, void *arg, struct err *err)
+{
+	struct store_reader reader = { .fn.job = fn, .arg = arg };
+
+	return store_query(store, &reader, store_on_job,
+			   STORE_SELECT_JOBS "WHERE host = $1 AND job <> $2 AND started_ns < $3"
+					     " AND seen_ns > $4",
+			   err, cell_text(host), cell_text(key), cell_integer(until_ns),
+			   cell_integer(from_ns));
+}
+
 int store_list_events_from(struct store *store, const char *key, uint64_t place, store_event_fn fn,
 			   void *arg, struct err *err)
 {
@@ -81,4 +105,77 @@ int store_list_accusations(struct store *store, store_accusation_fn fn, void *ar
 				    .on_row = on_accusation,
 				    .arg = &reader },
 			    err);
+}
+
+static int on_named_finding(void *arg, const struct cell *cells, size_t cnt)
+{
+	struct store_reader *reader = arg;
+	struct store_named_finding finding;
+
+	if (cnt != 8)
+		return -EBADMSG;
+	finding = (struct store_named_finding){
+		.job = cell_borrow(&cells[0]),
+		.cause = cell_borrow(&cells[1]),
+		.title = cell_borrow(&cells[2]),
+		.function_key = cell_borrow(&cells[3]),
+		.number = (uint64_t)cells[4].integer,
+		.made_ns = cells[5].integer,
+		.gain_ms = cells[6].real,
+		.iteration_ms = cells[7].real,
+	};
+	return reader->fn.named_finding(reader->arg, &finding);
+}
+
+int store_list_named_findings(struct store *store, const char *name, int64_t before_ns, size_t cnt,
+			      store_named_finding_fn fn, void *arg, struct err *err)
+{
+	struct store_reader reader = { .fn.named_finding = fn, .arg = arg };
+
+	return store_query(store, &reader, on_named_finding,
+			   "SELECT finding.job, finding.cause, finding.title, finding.function_key,"
+			   " report.number, report.made_ns, finding.gain_ms, report.iteration_ms"
+			   " FROM finding JOIN report ON report.job = finding.job"
+			   " AND report.number = finding.number JOIN job ON job.job = finding.job"
+			   " WHERE job.name = $1 AND job.started_ns < $2"
+			   " ORDER BY report.made_ns DESC, finding.job, finding.place LIMIT $3",
+			   err, cell_text(name), cell_integer(before_ns),
+			   cell_integer((int64_t)cnt));
+}
+
+static int on_job_key(void *arg, const struct cell *cells, size_t cnt)
+{
+	struct store_reader *reader = arg;
+	struct store_job job = { .key = cnt == 1 ? cell_borrow(&cells[0]) : "" };
+
+	return cnt == 1 ? reader->fn.job(reader->arg, &job) : -EBADMSG;
+}
+
+int store_list_jobs_with_event(struct store *store, const char *kind, store_job_fn fn, void *arg,
+			       struct err *err)
+{
+	struct store_reader reader = { .fn.job = fn, .arg = arg };
+
+	return store_query(store, &reader, on_job_key,
+			   "SELECT DISTINCT job FROM event WHERE kind = $1", err, cell_text(kind));
+}
+
+static int on_window(void *arg, const struct cell *cells, size_t cnt)
+{
+	struct store_reader *reader = arg;
+
+	return cnt == 2 ? reader->fn.window(reader->arg, (uint64_t)cells[0].integer,
+					    (size_t)cells[1].integer)
+			: -EBADMSG;
+}
+
+int store_list_windows(struct store *store, const char *key, store_window_fn fn, void *arg,
+		       struct err *err)
+{
+	struct store_reader reader = { .fn.window = fn, .arg = arg };
+
+	return store_query(store, &reader, on_window,
+			   "SELECT number, count(*) FROM fingerprint WHERE job = $1"
+			   " GROUP BY number ORDER BY number",
+			   err, cell_text(key));
 }

@@ -19,7 +19,9 @@ struct store_reader {
 		store_pace_fn pace;
 		store_event_fn event;
 		store_bytes_fn bytes;
+		store_window_fn window;
 		store_accusation_fn accusation;
+		store_named_finding_fn named_finding;
 	} fn;
 	void *arg;
 	size_t seen;

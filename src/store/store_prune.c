@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
 #include "store/store_parts.h"
+#include "store/storeprune.h"
 
 #include <stddef.h>
 
@@ -90,17 +91,88 @@ static int prune_bytes(struct store *store, const struct store_limits *limits, s
 	return MIN(ret, 0);
 }
 
-int store_prune(struct store *store, const struct store_limits *limits, int64_t now_ns,
-		struct err *err)
+static int prune_jobs(struct store *store, int64_t before_ns, struct err *err)
 {
-	int64_t now_s = now_ns / NSEC_PER_SEC;
-	int ret = prune_pace(store, limits, now_s, err);
+	static const char *const sqls[] = {
+#define OF_OLD_JOBS(table) \
+	"DELETE FROM " table " WHERE job IN (SELECT job FROM job WHERE seen_ns < $1)"
+		OF_OLD_JOBS("finding"),
+		OF_OLD_JOBS("report"),
+		OF_OLD_JOBS("document"),
+		OF_OLD_JOBS("fingerprint"),
+		OF_OLD_JOBS("pace"),
+		OF_OLD_JOBS("event"),
+		"DELETE FROM job WHERE seen_ns < $1",
+	};
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sqls) && ret == 0; i++)
+		ret = store_run(store, sqls[i], err, cell_integer(before_ns));
+	return ret;
+}
+
+static int prune_rows(struct store *store, const struct store_limits *limits, int64_t now_ns,
+		      struct err *err)
+{
+	int ret = prune_pace(store, limits, now_ns / NSEC_PER_SEC, err);
 
 	if (ret == 0)
 		ret = prune_data(store, now_ns - limits->data_s * NSEC_PER_SEC, err);
+	if (ret == 0 && limits->job_s > 0)
+		ret = prune_jobs(store, now_ns - limits->job_s * NSEC_PER_SEC, err);
 	if (ret == 0)
 		ret = prune_bytes(store, limits, err);
+	return ret;
+}
+
+int store_prune(struct store *store, const struct store_limits *limits, int64_t now_ns,
+		struct err *err)
+{
+	int ret = prune_rows(store, limits, now_ns, err);
+
 	if (ret == 0 && !database_is_server(store->database))
 		ret = database_do(store->database, "PRAGMA incremental_vacuum", err);
 	return ret;
+}
+
+static int read_size(struct store *store, struct store_size *ret, struct err *err)
+{
+	const struct {
+		const char *sql;
+		int64_t *to;
+	} counts[] = {
+		{ COUNT_ROWS("job"), &ret->job_cnt },
+		{ COUNT_ROWS("report"), &ret->report_cnt },
+		{ COUNT_ROWS("finding"), &ret->finding_cnt },
+		{ COUNT_ROWS("document"), &ret->document_cnt },
+		{ COUNT_ROWS("fingerprint"), &ret->fingerprint_cnt },
+		{ COUNT_ROWS("pace"), &ret->pace_cnt },
+		{ COUNT_ROWS("event"), &ret->event_cnt },
+	};
+	int r = database_bytes(store->database, &ret->bytes, err);
+
+	for (size_t i = 0; i < ARRAY_SIZE(counts) && r == 0; i++)
+		r = database_integer(store->database, counts[i].sql, counts[i].to, err);
+	return r;
+}
+
+int store_prune_counted(struct store *store, const struct store_limits *limits, int64_t now_ns,
+			bool dry, struct store_size ret[static 2], struct err *err)
+{
+	int r = store_begin(store, err);
+
+	if (r < 0)
+		return r;
+	r = read_size(store, &ret[0], err);
+	if (r == 0)
+		r = prune_rows(store, limits, now_ns, err);
+	if (r == 0)
+		r = read_size(store, &ret[1], err);
+	if (r == 0 && !dry)
+		r = store_commit(store, err);
+	else
+		store_rollback(store);
+	if (r == 0 && !dry && !database_is_server(store->database))
+		r = database_do(store->database, "PRAGMA incremental_vacuum", err);
+	return r;
 }

@@ -7,6 +7,7 @@
 #include "store/schema.h"
 #include "store/sqldatabase.h"
 #include "store/storelist.h"
+#include "store/storeprune.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -499,6 +500,111 @@ static void the_place_is_what_the_user_says_first(void **state)
 
 #define in_store(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static int count_job(void *arg, const struct store_job *job)
+{
+	struct seen *seen = arg;
+
+	(void)snprintf(seen->text + strlen(seen->text), sizeof(seen->text) - strlen(seen->text),
+		       "%s ", job->key);
+	return 0;
+}
+
+static int count_window(void *arg, uint64_t number, size_t fingerprint_cnt)
+{
+	struct seen *seen = arg;
+
+	seen->cnt = seen->cnt * 100 + (size_t)number * 10 + fingerprint_cnt;
+	return 0;
+}
+
+static int see_named_finding(void *arg, const struct store_named_finding *finding)
+{
+	struct seen *seen = arg;
+
+	(void)snprintf(seen->text + strlen(seen->text), sizeof(seen->text) - strlen(seen->text),
+		       "%s/%d %s %s %.0f of %.0f;", finding->job, (int)finding->number,
+		       finding->cause, finding->function_key, finding->gain_ms,
+		       finding->iteration_ms);
+	return 0;
+}
+
+static void put_named_finding(const char *job, uint64_t number, const char *key)
+{
+	const struct store_report report = { .job = job,
+					     .number = number,
+					     .made_ns = START_NS + (int64_t)number,
+					     .iteration_ms = 71 };
+	const struct store_finding finding = { .cause = "gpu-slow",
+					       .function_key = key,
+					       .gain_ms = 5 };
+
+	assert_int_equal(store_put_report(store, &report, &finding, 1, &err), 0);
+}
+
+static void earlier_runs_of_a_name_are_found_with_their_findings(void **state)
+{
+	const struct store_event slower = { .kind = "slower", .text = "2x", .place = 1 };
+	struct seen seen = { 0 };
+
+	(void)state;
+	put_job("aaaaaaaaaaaa", "train", START_NS);
+	put_job("bbbbbbbbbbbb", "train", START_NS + 10);
+	put_job("cccccccccccc", "other", START_NS + 10);
+	put_job("dddddddddddd", "train", START_NS + 30);
+	assert_int_equal(
+		store_list_jobs_named(store, "train", START_NS + 30, 9, count_job, &seen, &err), 0);
+	assert_string_equal(seen.text, "bbbbbbbbbbbb aaaaaaaaaaaa ");
+	seen.text[0] = '\0';
+	/* Each ended when it began: that is within the time, or not. */
+	assert_int_equal(store_list_jobs_beside(store, "node1", "bbbbbbbbbbbb", START_NS + 5,
+						START_NS + 20, count_job, &seen, &err),
+			 0);
+	assert_string_equal(seen.text, "cccccccccccc ");
+	seen.text[0] = '\0';
+	put_named_finding("aaaaaaaaaaaa", 1, "k1");
+	put_named_finding("aaaaaaaaaaaa", 2, "k2");
+	put_named_finding("cccccccccccc", 3, "k3");
+	assert_int_equal(store_list_named_findings(store, "train", START_NS + 5, 9,
+						   see_named_finding, &seen, &err),
+			 0);
+	assert_string_equal(seen.text, "aaaaaaaaaaaa/2 gpu-slow k2 5 of 71;"
+				       "aaaaaaaaaaaa/1 gpu-slow k1 5 of 71;");
+	seen.text[0] = '\0';
+	assert_int_equal(store_put_event(store, "dddddddddddd", &slower, &err), 0);
+	assert_int_equal(store_list_jobs_with_event(store, "slower", count_job, &seen, &err), 0);
+	assert_string_equal(seen.text, "dddddddddddd ");
+	for (int rank = 0; rank < 2; rank++)
+		assert_int_equal(
+			store_put_fingerprint(store, "aaaaaaaaaaaa", 1, rank, "x", 1, &err), 0);
+	assert_int_equal(store_put_fingerprint(store, "aaaaaaaaaaaa", 4, 0, "x", 1, &err), 0);
+	assert_int_equal(store_list_windows(store, "aaaaaaaaaaaa", count_window, &seen, &err), 0);
+	assert_int_equal(seen.cnt, 1241); /* window 1 has 2, window 4 has 1 */
+}
+
+static void pruning_says_what_goes_and_a_dry_run_removes_nothing(void **state)
+{
+	struct store_limits limits = store_default_limits;
+	struct store_size sizes[2];
+	int64_t now_ns = START_NS + 100 * 86400LL * NSEC_PER_SEC;
+
+	(void)state;
+	put_job("aaaaaaaaaaaa", "train", START_NS);
+	put_job("bbbbbbbbbbbb", "train", now_ns);
+	put_named_finding("aaaaaaaaaaaa", 1, "k1");
+	assert_int_equal(store_put_document(store, "aaaaaaaaaaaa", 1, "json", "{}", 2, &err), 0);
+	limits.job_s = 50 * 86400;
+	for (int dry = 1; dry >= 0; dry--) {
+		assert_int_equal(store_prune_counted(store, &limits, now_ns, dry != 0, sizes, &err),
+				 0);
+		assert_int_equal(sizes[0].job_cnt, 2);
+		assert_int_equal(sizes[1].job_cnt, 1);
+		assert_int_equal(sizes[0].finding_cnt + sizes[0].document_cnt, 2);
+		assert_int_equal(sizes[1].finding_cnt + sizes[1].document_cnt, 0);
+	}
+	assert_int_equal(store_prune_counted(store, &limits, now_ns, true, sizes, &err), 0);
+	assert_int_equal(sizes[0].job_cnt, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -516,6 +622,10 @@ int main(void)
 		in_store(a_damaged_file_is_an_error),
 		cmocka_unit_test(keys_are_hex_and_differ),
 		cmocka_unit_test(the_place_is_what_the_user_says_first),
+		cmocka_unit_test_setup_teardown(
+			earlier_runs_of_a_name_are_found_with_their_findings, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			pruning_says_what_goes_and_a_dry_run_removes_nothing, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -299,6 +299,7 @@ def main() -> int:
     parser.add_argument("--iterations", type=int, default=200)
     parser.add_argument("--until", default="", metavar="FILE", help="goes on until it is there")
     parser.add_argument("--ms", type=float, default=20)
+    parser.add_argument("--ms-from", default="", metavar="FILE", help="has --ms")
     parser.add_argument("--slow-at", type=int, default=0)
     parser.add_argument("--slow-factor", type=float, default=5)
     parser.add_argument("--slow-rank", type=int, default=1)
@@ -309,6 +310,8 @@ def main() -> int:
     parser.add_argument("--status", type=int, default=0)
     parser.add_argument("--restarts", type=int, default=0)
     options = parser.parse_args()
+    if options.ms_from:
+        options.ms = float(pathlib.Path(options.ms_from).read_text())
     words = options.behave.split(",")
     while not run_life(options, words) and options.restarts:
         options.restarts -= 1

@@ -233,6 +233,9 @@ class Page(PageTest):
             api = f"/api/v1/jobs/{key}/profile"
             for headers, read, write in (({}, 401, 401), (viewer, 200, 403), (operator, 200, 202)):
                 self.assertEqual(self.ask_page("/", **headers).status, read)
+                metrics = self.ask_page("/metrics", **headers)
+                self.assertEqual(metrics.status, read)
+                self.assertEqual("perftracker_world_size" in metrics.text, read == 200)
                 answer = self.ask_page(api, "POST", "reason=roles", **headers)
                 self.assertEqual(answer.status, write, answer.text)
             self.assertEqual(self.await_request(key)["user"], "ann")

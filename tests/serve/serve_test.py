@@ -194,6 +194,7 @@ class WhoMayAsk(ServeTest):
             self.assertEqual(answer.status, 501, answer.text)
             self.assertIn("no daemon", answer.text)
         self.assertEqual(server.get(f"/api/v1/jobs/{KEY}/live").status, 501)
+        self.assertEqual(server.get("/metrics").status, 501)
         page = server.get(f"/jobs/{KEY}").text
         self.assertNotIn("<form", page)
         self.assertNotIn('id="now"', page)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/ending/ending.h"
 
+#include "live/recall/recall.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -76,7 +77,6 @@ static void append_paces(const struct ending *e)
 static void append_no_slowdown(const struct ending *e)
 {
 	const char *none = e->facts->slowdowns > 0 ? "no slowdown now" : "no slowdown";
-
 	str_append(e->reason, ", ");
 	if (factor_of(e) >= VARIED_FACTOR)
 		append_paces(e);
@@ -483,6 +483,7 @@ static bool all_well(const struct ending *e)
 {
 	append_watched(e);
 	append_no_slowdown(e);
+	recall_append_slower(e->facts->earlier, ", but ", e->reason);
 	if (e->facts->slowdowns > 0 && e->facts->history->cnt == 0)
 		str_printf(e->reason, "; %u short slowdown%s profiled, %s cause was not found",
 			   e->facts->slowdowns, e->facts->slowdowns == 1 ? " was" : "s were",
@@ -491,8 +492,6 @@ static bool all_well(const struct ending *e)
 	history_append(e->facts->history, e->reason);
 	return true;
 }
-
-/* --- all --- */
 
 static int by_rank(const void *a, const void *b)
 {
@@ -561,6 +560,8 @@ static int conclude(struct ending *e, struct report *report)
 	while (!rules[i].applies(e))
 		i++;
 	report->verdict = rules[i].verdict;
+	if (report->verdict != VERDICT_HEALTHY)
+		recall_append_slower(e->facts->earlier, "; its pace was ", e->reason);
 	report->reason = str_error(e->reason) == 0
 				 ? arena_strdup(&report->arena, str_borrow(e->reason))
 				 : NULL;

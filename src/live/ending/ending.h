@@ -11,6 +11,7 @@
 #include "live/ending/lives.h"
 #include "live/hub/history.h"
 #include "live/link/wire.h"
+#include "memory/earlier.h"
 #include "model/report.h"
 
 /* What helps a job of which no iteration was seen. */
@@ -44,6 +45,7 @@ struct ending_facts {
 	bool stuck;	     /* no iteration has ended since the last hang report */
 	unsigned hangs;	     /* hangs reported, without a finding */
 	unsigned slowdowns;  /* profiled, without a finding */
+	const struct earlier_answer *earlier; /* its pace to earlier runs; NULL: not known */
 };
 
 /*

@@ -148,7 +148,7 @@ static int open_parts(struct hubui *ui, struct err *err)
 		ret = tokens_read(site->hub_ui_token_file, &ui->tokens, err);
 	if (ret < 0)
 		return ret;
-	ui->live = (struct routes_live){ read_live, ask_profile, ui };
+	ui->live = (struct routes_live){ .read = read_live, .profile = ask_profile, .arg = ui };
 	ui->asks = uiasks_new();
 	if (ui->asks == NULL)
 		return err_set(err, ENOMEM, "out of memory");

@@ -5,6 +5,7 @@
 #include "live/hub/hub_parts.h"
 #include "live/hub/keeping.h"
 #include "live/hub/publish.h"
+#include "live/recall/recall.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -125,6 +126,7 @@ static void publish_last(struct hub *hub, struct report *report)
 	else
 		publish_text(report, hub->options, 0, true);
 	keeper_report(hub->keeper, report, 0);
+	webhook_report(hub->webhook, report, 0);
 	if (!hub->options->quiet || verdict_is_bad(report->verdict))
 		publish_print(report, hub->options);
 	log_finished(hub, report->verdict, NULL);
@@ -161,8 +163,29 @@ bool hub_ended_well(const struct hub *hub)
 	return lives_ended_well(&hub->lives);
 }
 
+/* A run that was called slower is no measure for the next one. */
+static void note_earlier(struct hub *hub, const struct earlier_answer *answer,
+			 struct report *report)
+{
+	const struct keeper_memory *memory = keeper_borrow_memory(hub->keeper);
+	struct str slower = { 0 }, closed = { 0 };
+
+	recall_note_pace(report, answer, keeper_borrow_key(hub->keeper));
+	recall_append_slower(answer, "", &slower);
+	if (slower.len > 0)
+		keeper_event(hub->keeper, EARLIER_SLOWER_EVENT, "%s", str_borrow(&slower));
+	/* Without a window that compared the ranks nothing is known to be gone. */
+	if (memory != NULL && !hub->found && hub->compared)
+		recall_note_gone(report, &memory->past, &memory->earlier, answer, &closed);
+	if (closed.len > 0)
+		keeper_event(hub->keeper, "closed", "%s", str_borrow(&closed));
+	str_done(&slower);
+	str_done(&closed);
+}
+
 void hub_finish(struct hub *hub, const struct job_end *end)
 {
+	struct earlier_answer earlier;
 	struct ending_facts facts;
 	struct report report;
 	uint64_t number;
@@ -180,6 +203,8 @@ void hub_finish(struct hub *hub, const struct job_end *end)
 	if (moment_take(&hub->moment, &report, &number)) /* slow until the end */
 		hub_publish_report(hub, &report, number, false);
 	facts = gather(hub, end);
+	if (keeper_compare(hub->keeper, (uint32_t)hub->workers.cnt, &earlier))
+		facts.earlier = &earlier;
 	hub_reply(hub, ESRCH, "the job has ended");
 	if (ending_report(&facts, &report) < 0) {
 		log_line(LOG_ERROR, "event=report-not-made why=\"out of memory\"");
@@ -187,6 +212,8 @@ void hub_finish(struct hub *hub, const struct job_end *end)
 	}
 	publish_origin(hub->options, hub->workers.data, hub->workers.cnt, &report);
 	hub_fill_pace(hub, &report);
+	if (facts.earlier != NULL)
+		note_earlier(hub, &earlier, &report);
 	if (is_reported(hub, &report))
 		log_last(hub, &facts, &report);
 	else

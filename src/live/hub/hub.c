@@ -10,6 +10,7 @@
 #include "live/hub/publish.h"
 #include "live/link/wire_stalls.h"
 #include "live/overhead/costtext.h"
+#include "live/recall/recall.h"
 #include "model/thresholds.h"
 #include "report/phrase.h"
 
@@ -222,6 +223,20 @@ void hub_fill_pace(const struct hub *hub, struct report *report)
 	pacelog_fill(&hub->pacelog, pace.best_ns, report);
 }
 
+static void note_memory(const struct hub *hub, struct report *report)
+{
+	const struct keeper_memory *memory = keeper_borrow_memory(hub->keeper);
+	struct earlier_answer earlier;
+
+	if (memory == NULL)
+		return;
+	recall_note_returned(report, &memory->past, &memory->earlier);
+	recall_note_hosts(report, &memory->hosts);
+	if (keeper_compare(hub->keeper, (uint32_t)hub->workers.cnt, &earlier) &&
+	    earlier.verdict == EARLIER_SLOWER)
+		recall_note_pace(report, &earlier, keeper_borrow_key(hub->keeper));
+}
+
 void hub_publish_report(struct hub *hub, struct report *report, uint64_t number, bool wanted)
 {
 	struct wire_report digest;
@@ -240,6 +255,7 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 	jobstate_loop(hub->workers.data, hub->workers.cnt, &report->loop);
 	publish_origin(hub->options, hub->workers.data, hub->workers.cnt, report);
 	hub_fill_pace(hub, report);
+	note_memory(hub, report);
 	if (!aside)
 		hub_remember_report(hub, report, number);
 	if (is_of_slow_job(report))
@@ -255,6 +271,7 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 	else
 		publish_text(report, hub->options, number, !aside);
 	keeper_report(hub->keeper, report, number);
+	webhook_report(hub->webhook, report, number);
 	if (wanted || verdict_is_bad(report->verdict))
 		publish_print(report, hub->options);
 	else if (!hub->options->quiet)

@@ -17,6 +17,7 @@
 #include "live/link/bus.h"
 #include "live/link/wire.h"
 #include "live/run/options.h"
+#include "live/webhook/webhook.h"
 
 /* Clients that may wait for a report; more are refused with EBUSY. */
 #define HUB_ASKERS_MAX 64u
@@ -30,6 +31,9 @@ struct hub *hub_close(struct hub *hub);
 
 /* What the hub learns is kept there, too; borrowed until hub_close(). NULL: nowhere. */
 void hub_keep(struct hub *hub, struct keeper *keeper);
+
+/* The hub's reports are sent there, too; borrowed until hub_close(). NULL: nowhere. */
+void hub_call(struct hub *hub, struct webhook *webhook);
 
 /* Whom the hub shows the job, once a second, whether it is kept or not. */
 struct hub_show {

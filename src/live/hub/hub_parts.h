@@ -70,6 +70,7 @@ struct hub {
 	int64_t mark_ns;		/* when the latest was given to it */
 	uint64_t late_cnt;		/* results that came after their window's report */
 	struct keeper *keeper;		/* NULL: nothing is kept */
+	struct webhook *webhook;	/* NULL: reports are not sent */
 	int64_t keep_ns, first_tick_ns; /* not before: the next state for it; 0: none yet */
 	struct hub_show show;		/* page NULL: no page is served */
 	int64_t show_ns;		/* not before: the next state for it */

@@ -16,6 +16,11 @@ void hub_keep(struct hub *hub, struct keeper *keeper)
 	hub->keeper = keeper;
 }
 
+void hub_call(struct hub *hub, struct webhook *webhook)
+{
+	hub->webhook = webhook;
+}
+
 static struct keeper_state state_of(const struct hub *hub)
 {
 	const struct wire_state *states = hub->workers.data;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "live/keeper/keeper_parts.h"
+#include "live/keeper/machinekind.h"
 #include "model/rankset.h"
 
 #include <errno.h>
@@ -84,6 +85,11 @@ void keeper_state(struct keeper *keeper, const struct keeper_state *state)
 		       state->verdict != NULL ? state->verdict : "");
 	(void)snprintf(keeper->reason, sizeof(keeper->reason), "%s",
 		       state->reason != NULL ? state->reason : "");
+	/* Its row is there at once, and earlier runs are read while it is young. */
+	if (keeper->remembers && !keeper->has_state) {
+		keeper->urgent = true;
+		(void)pthread_cond_signal(&keeper->wake);
+	}
 	keeper->has_state = true;
 	keeper->seen_ns = clock_wall_ns();
 	(void)pthread_mutex_unlock(&keeper->lock);
@@ -96,6 +102,7 @@ static void push_second(struct keeper *keeper)
 
 	if (item != NULL)
 		item->pace = keeper->second;
+	keeper_memory_add_pace(keeper);
 	push(keeper, item, false);
 	keeper->second = (struct store_pace){ 0 };
 }
@@ -209,6 +216,7 @@ void keeper_event(struct keeper *keeper, const char *kind, const char *fmt, ...)
 	va_start(args, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
+	runpace_take_event(&keeper->pace, kind, text, clock_wall_ns() / NSEC_PER_SEC);
 	item = new_item(KEEPER_EVENT);
 	if (item != NULL)
 		item->event = (struct store_event){ .kind = copy(item, kind),
@@ -356,6 +364,8 @@ static void free_keeper(struct keeper *keeper)
 	vec_foreach(window, &keeper->known)
 		free(window->ranks);
 	vec_done(&keeper->known);
+	runpace_done(&keeper->pace);
+	keeper_memory_done(&keeper->memory);
 	vec_done(&keeper->committed);
 	(void)pthread_cond_destroy(&keeper->wake);
 	(void)pthread_mutex_destroy(&keeper->lock);
@@ -381,6 +391,10 @@ static int set_up(struct keeper *keeper, const struct keeper_setup *setup)
 	keeper->command =
 		setup->command != NULL ? arena_strdup(&keeper->arena, setup->command) : NULL;
 	name_owner(keeper);
+	if (setup->remote)
+		(void)snprintf(keeper->machine, sizeof(keeper->machine), EARLIER_MACHINE_UNKNOWN);
+	else
+		machinekind_describe("", keeper->machine, sizeof(keeper->machine));
 	if (keeper->where == NULL || keeper->name == NULL || keeper->folder == NULL)
 		return -ENOMEM;
 	keeper->brief = setup->brief;

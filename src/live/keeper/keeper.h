@@ -9,6 +9,8 @@
 #pragma once
 
 #include "base/err.h"
+#include "memory/hosttally.h"
+#include "memory/pastfindings.h"
 #include "model/report.h"
 
 #define KEEPER_QUEUE_MAX 16384u
@@ -18,6 +20,7 @@ struct keeper_setup {
 	const char *where; /* of store_open() */
 	const char *name, *folder, *command;
 	const struct keeper *twin; /* has drawn the key of this job already; NULL: draw one */
+	bool remote;		   /* the job's workers are on other machines */
 	bool brief;		   /* for a page of this job while it runs: written each second,
 				    * not brought to the disk, without fingerprints */
 };
@@ -84,6 +87,25 @@ enum keeper_known keeper_find_window(struct keeper *keeper, uint64_t epoch, uint
 
 /* What happened: kind is a word, such as order, slow, restart. */
 void keeper_event(struct keeper *keeper, const char *kind, const char *fmt, ...) _printf_(3, 4);
+
+/* What the store knew when the job began. */
+struct keeper_memory {
+	struct earlier earlier;	  /* runs of this name */
+	struct pastfindings past; /* their findings */
+	struct hosttally hosts;	  /* accused in other jobs */
+};
+
+/* Call it first: earlier runs are read as soon as the job's state is known, and its machine is an event. */
+void keeper_remember(struct keeper *keeper);
+
+/* NULL: not read yet. Valid until keeper_close(), and unchanged. */
+const struct keeper_memory *keeper_borrow_memory(struct keeper *keeper);
+
+/*
+ * How the pace of this run with so many workers is to that of earlier runs of its name in the store. Returns
+ * false: they have not been read yet. O(n log n) of the run's seconds; waits for no disk.
+ */
+bool keeper_compare(struct keeper *keeper, uint32_t workers, struct earlier_answer *ret);
 
 /* Writes what is left and ends the thread, after 10 s at the latest. Returns NULL. */
 struct keeper *keeper_close(struct keeper *keeper);

@@ -38,15 +38,17 @@ struct keeper_item {
 struct keeper {
 	/* constant after keeper_open() */
 	struct arena arena;
-	char key[STORE_KEY_BYTES], owner[64], host[256];
+	char key[STORE_KEY_BYTES], owner[64], host[256], machine[256];
 	const char *where, *name, *folder, *command;
 	struct keeper *also; /* NULL: none */
 	bool brief;
+	bool remembers; /* keeper_remember() was called, before anything else was said */
 	int64_t started_ns;
 	pthread_t thread;
 	/* of the hub's thread */
 	struct store_pace second; /* cnt 0: none has begun */
 	uint64_t last_step, event_cnt;
+	struct runpace pace; /* of this run */
 	/* of both, under lock */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -57,6 +59,9 @@ struct keeper {
 	bool known_wanted, known_loaded; /* windows of earlier hubs */
 	keeper_windows known, committed; /* committed: to be taken by the hub */
 	uint64_t lost_cnt;
+	struct keeper_memory memory; /* read once */
+	bool memory_loaded;
+	size_t beside_cnt;	   /* jobs on this machine since this one began */
 	struct keeper_state state; /* its texts are those that follow */
 	char state_text[64], verdict[24], reason[400];
 	int64_t seen_ns;
@@ -67,4 +72,9 @@ struct keeper {
 };
 
 void *keeper_main(void *arg);
+/* On the hub's thread: the second that has ended. */
+void keeper_memory_add_pace(struct keeper *keeper);
+void keeper_memory_done(struct keeper_memory *memory);
+/* On the keeper's thread, after a write. An error leaves it for the next time. */
+void keeper_memory_load(struct keeper *keeper);
 struct keeper_item *keeper_item_free(struct keeper_item *item);

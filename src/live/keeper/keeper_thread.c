@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "live/keeper/keeper_parts.h"
 #include "store/storelist.h"
+#include "store/storeprune.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -381,6 +382,7 @@ static void write_batch(struct keeper *keeper, struct batch *batch)
 		} else {
 			keeper->told = false;
 			note_committed(keeper, batch);
+			keeper_memory_load(keeper);
 		}
 	}
 	/* What a restarted server forgot of this connection is made anew. */

@@ -43,6 +43,7 @@ struct daemon {
 	struct hub *hub;
 	struct keeper *keeper;	      /* NULL: nothing is kept */
 	struct uijob *ui;	      /* NULL: no page */
+	struct webhook *webhook;      /* NULL: reports are not sent */
 	struct hosts *hosts;	      /* NULL: no other members of the job */
 	struct metrics_host *metrics; /* NULL: /metrics is off */
 	struct metrics_page *page;
@@ -212,21 +213,27 @@ static int make_dirs(const struct run_options *options, struct daemon_ready *rea
 	return ret;
 }
 
-/* An error is logged; the job is watched without /metrics. */
+/* An error is logged; the job is watched without /metrics. With a page they are there, too. */
 static void open_metrics(struct daemon *daemon)
 {
+	const struct run_options *options = daemon->options;
+	bool with_page = uiserver_is_wanted(&options->ui) && options->fleet == NULL &&
+			 options->member.index == 0;
 	struct err err = { "out of memory" };
 
-	if (daemon->options->metrics.host[0] == '\0')
+	if (options->metrics.host[0] == '\0' && !with_page)
 		return;
-	daemon->metrics = metrics_host_new(daemon->options);
+	daemon->metrics = metrics_host_new(options);
+	if (daemon->metrics != NULL && options->metrics.host[0] == '\0')
+		return;
 	if (daemon->metrics != NULL &&
-	    metrics_page_open(daemon->metrics, daemon->options, &daemon->page, &err) == 0) {
+	    metrics_page_open(daemon->metrics, options, &daemon->page, &err) == 0) {
 		log_line(LOG_INFO, "event=metrics url=http://%s/metrics",
 			 metrics_page_borrow_address(daemon->page));
 		return;
 	}
-	daemon->metrics = metrics_host_free(daemon->metrics);
+	if (!with_page)
+		daemon->metrics = metrics_host_free(daemon->metrics);
 	log_line(LOG_WARNING, "event=metrics-off why=\"%s\"", err.text);
 }
 
@@ -314,14 +321,33 @@ static void open_keeper(struct daemon *daemon)
 	struct keeper_setup setup = { .where = where,
 				      .name = options->job_name,
 				      .folder = options->out_dir,
-				      .command = options->command };
+				      .command = options->command,
+				      .remote = options->fleet != NULL };
 
 	store_place(options->store, where, sizeof(where));
 	if (where[0] == '\0')
 		return;
 	if (keeper_open(&setup, &daemon->keeper, &err) < 0)
 		log_line(LOG_WARNING, "event=store-off why=\"%s\"", err.text);
+	keeper_remember(daemon->keeper);
 	hub_keep(daemon->hub, daemon->keeper);
+}
+
+/* An error is logged; the reports of the job are not sent. */
+static void open_webhook(struct daemon *daemon)
+{
+	const struct run_options *options = daemon->options;
+	const struct webhook_setup setup = { .file = options->webhook,
+					     .job = options->job_name,
+					     .key = keeper_borrow_key(daemon->keeper),
+					     .folder = options->out_dir };
+	struct err err = { "" };
+
+	if (options->webhook == NULL)
+		return;
+	if (webhook_open(&setup, &daemon->webhook, &err) < 0)
+		log_line(LOG_WARNING, "event=webhook-off why=\"%s\"", err.text);
+	hub_call(daemon->hub, daemon->webhook);
 }
 
 /* The page of a fleet is the hub's; it reads what its leaders say in files beside their sockets. */
@@ -360,7 +386,9 @@ static void open_page(struct daemon *daemon, const struct daemon_ready *ready)
 			 "event=page-off why=\"the page is on the first host of the job\"");
 		return;
 	}
-	daemon->ui = uijob_open(options, ready->socket, daemon->keeper, daemon->hub);
+	daemon->ui =
+		uijob_open(options, ready->socket, daemon->keeper, daemon->hub,
+			   daemon->metrics != NULL ? metrics_host_borrow(daemon->metrics) : NULL);
 	if (daemon->keeper == NULL)
 		hub_keep(daemon->hub, uijob_keeper(daemon->ui));
 }
@@ -384,8 +412,9 @@ static int open_parts(struct daemon *daemon, const struct daemon_ready *ready, s
 	if (ret < 0)
 		return ret;
 	open_keeper(daemon);
-	open_page(daemon, ready);
+	open_webhook(daemon);
 	open_metrics(daemon);
+	open_page(daemon, ready);
 	if (daemon->relayed != NULL) {
 		setup.take_relay = take_relay;
 		setup.relay_arg = daemon;
@@ -440,10 +469,11 @@ int daemon_run(const struct run_options *options, int control_fd)
 	rundir_unlink(options->out_dir, ready.socket);
 	daemon.hosts = hosts_close(daemon.hosts);
 	daemon.page = metrics_page_close(daemon.page);
-	daemon.metrics = metrics_host_free(daemon.metrics);
 	daemon.hub = hub_close(daemon.hub);
 	daemon.keeper = keeper_close(daemon.keeper);
+	daemon.webhook = webhook_close(daemon.webhook);
 	daemon.ui = uijob_close(daemon.ui);
+	daemon.metrics = metrics_host_free(daemon.metrics); /* which the page reads */
 	remove_live(options->fleet);
 	daemon.bus = bus_close(daemon.bus);
 	fleetend_done(&daemon.fleetend);

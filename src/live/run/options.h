@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "live/metrics/http.h"
 #include "live/run/member.h"
+#include "live/webhook/webhookfile.h"
 
 struct bus_login;
 struct tokens;
@@ -64,13 +65,15 @@ struct run_options {
 	const char *ui_token_file; /* --token-file; NULL: none */
 	const struct tokens *ui_tokens; /* read from it before the job starts; NULL: none */
 	const char *ui_host;		/* --ui-host; NULL: none */
-	const char *gpu_samples; /* --gpu-samples: "own", a folder; "none", NULL: no PM sampling */
-	bool gpu_calls;		 /* --gpu-calls: count and time calls of a GPU's libraries */
-	struct member member;	 /* among the members of the job; --hub can change it */
-	const char *secret_file; /* --secret-file; NULL: the environment's, or a weak one */
-	bool insecure;		 /* --insecure: plain text to other hosts */
-	const char *store;	 /* --store: see store_place(); NULL: the default one */
-	const struct fleet_job *fleet; /* NULL: started by `perftracker run` */
+	const char *gpu_samples;  /* --gpu-samples: "own", a folder; "none", NULL: no PM sampling */
+	bool gpu_calls;		  /* --gpu-calls: count and time calls of a GPU's libraries */
+	struct member member;	  /* among the members of the job; --hub can change it */
+	const char *secret_file;  /* --secret-file; NULL: the environment's, or a weak one */
+	bool insecure;		  /* --insecure: plain text to other hosts */
+	const char *store;	  /* --store: see store_place(); NULL: the default one */
+	const char *webhook_path; /* --webhook; NULL: none */
+	const struct webhookfile *webhook; /* read from it before the job starts; NULL: none */
+	const struct fleet_job *fleet;	   /* NULL: started by `perftracker run` */
 	bool keep_traces, quiet, json, report_to_stdout;
 	bool color, color_always; /* on terminals; anywhere */
 };

@@ -17,8 +17,9 @@ struct uijob {
 	struct uiserver *server;
 	struct uiasks *asks;
 	struct routes_live live;
-	pthread_mutex_t lock; /* of text */
-	struct str text;      /* the latest from the hub */
+	struct metrics *metrics; /* NULL: none */
+	pthread_mutex_t lock;	 /* of text */
+	struct str text;	 /* the latest from the hub */
 };
 
 /* On the daemon's loop: while the page copies the text, this second is left out. */
@@ -62,6 +63,15 @@ static int ask_profile(void *arg, const struct routes_wish *wish, struct err *er
 	if (strcmp(wish->job, keeper_borrow_key(job->keeper)) != 0)
 		return -ENOENT;
 	return uiasks_send(job->asks, job->socket, wish, err);
+}
+
+static int read_metrics(void *arg, const char *accept, struct str *ret, const char **ret_type)
+{
+	const struct uijob *job = arg;
+	enum exposition_format format = exposition_choose(accept);
+
+	*ret_type = exposition_content_type(format);
+	return metrics_render(job->metrics, format, ret);
 }
 
 /* Of a process that had this number, and of others that were killed. */
@@ -117,7 +127,7 @@ static struct uiserver *start_server(struct uijob *job, const struct run_options
 }
 
 struct uijob *uijob_open(const struct run_options *options, const char *socket, struct keeper *twin,
-			 struct hub *hub)
+			 struct hub *hub, struct metrics *metrics)
 {
 	struct uijob *job = calloc(1, sizeof(*job));
 	struct hub_show show = { .say = take_live, .arg = job };
@@ -129,7 +139,11 @@ struct uijob *uijob_open(const struct run_options *options, const char *socket, 
 	(void)pthread_mutex_init(&job->lock, NULL);
 	(void)snprintf(job->socket, sizeof(job->socket), "%s", socket);
 	(void)snprintf(job->place, sizeof(job->place), "%s" PAGESTORE_END, socket);
-	job->live = (struct routes_live){ read_live, ask_profile, job };
+	job->metrics = metrics;
+	job->live = (struct routes_live){ .read = read_live,
+					  .profile = ask_profile,
+					  .metrics = metrics != NULL ? read_metrics : NULL,
+					  .arg = job };
 	job->asks = uiasks_new();
 	if (job->asks == NULL || open_keeper(job, options, twin) < 0)
 		return uijob_close(job);

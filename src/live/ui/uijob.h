@@ -8,16 +8,18 @@
 #pragma once
 
 #include "live/hub/hub.h"
+#include "live/metrics/metrics.h"
 #include "live/run/options.h"
 
 struct uijob;
 
 /*
  * twin: the job's keeper, NULL: none; all that the hub gives it the page gets, too. socket: the daemon's.
+ * metrics: for /metrics beside the page, NULL: none; valid until uijob_close().
  * Returns NULL when there is no page, which is logged.
  */
 struct uijob *uijob_open(const struct run_options *options, const char *socket, struct keeper *twin,
-			 struct hub *hub);
+			 struct hub *hub, struct metrics *metrics);
 
 /* The keeper of the page, for a hub that has no other one. Valid until uijob_close(). */
 struct keeper *uijob_keeper(const struct uijob *job);

@@ -11,8 +11,9 @@
 #define HOST_MAX 256
 
 const char *const request_header_names[HEADER_CNT] = {
-	"Host",		"Origin",	  "Authorization",	  "If-None-Match", "Last-Event-ID",
-	"Content-Type", "Sec-Fetch-Site", "MCP-Protocol-Version", "Mcp-Method",	   "Mcp-Name"
+	"Host",		 "Origin",	 "Authorization",  "If-None-Match",
+	"Last-Event-ID", "Content-Type", "Sec-Fetch-Site", "MCP-Protocol-Version",
+	"Mcp-Method",	 "Mcp-Name",	 "Accept",
 };
 
 const char *request_query(const struct request *request, const char *name)

@@ -24,6 +24,7 @@ enum request_header {
 	HEADER_MCP_VERSION,
 	HEADER_MCP_METHOD,
 	HEADER_MCP_NAME,
+	HEADER_ACCEPT,
 	HEADER_CNT
 };
 extern const char *const request_header_names[HEADER_CNT];

@@ -91,8 +91,9 @@ static void put_host(struct str *out, const struct hostledger_host *host)
 	markup_text_short(out, host->name, 80);
 	str_printf(out,
 		   "</td><td class=\"n\" data-name=\"Jobs\">%zu</td><td class=\"n\" "
+		   "data-name=\"Of the machine\">%zu</td><td class=\"n\" "
 		   "data-name=\"Findings\">%zu</td><td><ul class=\"evidence\">\n",
-		   host->job_cnt, host->finding_cnt);
+		   host->job_cnt, host->machine_jobs.cnt, host->finding_cnt);
 	vec_foreach(accusation, &host->accusations) {
 		str_append(out, "<li><a href=\"/reports/");
 		markup_text(out, accusation->report);
@@ -120,7 +121,7 @@ static void put_hosts(struct str *out, const struct hostledger *ledger)
 	else
 		str_printf(&sentence, "host %s was accused in %zu job%s%s", first->name,
 			   first->job_cnt, plural((double)first->job_cnt),
-			   first->job_cnt > 1 ? ": look at its hardware" : "");
+			   first->machine_jobs.cnt > 1 ? ": look at its hardware" : "");
 	pageparts_card(out, first != NULL && first->job_cnt > 1 ? "abnormal" : "open", "Hosts",
 		       str_borrow(&sentence));
 	str_done(&sentence);
@@ -131,7 +132,7 @@ static void put_hosts(struct str *out, const struct hostledger *ledger)
 		"<h2>Accused hosts</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
 		"aria-label=\"Hosts\"><table class=\"findings\"><thead><tr><th "
 		"scope=\"col\">Host</th><th scope=\"col\" class=\"n\">Jobs</th><th scope=\"col\" "
-		"class=\"n\">Findings</th><th scope=\"col\">The latest</th></tr></thead><tbody>\n");
+		"class=\"n\">Of the machine</th><th scope=\"col\" class=\"n\">Findings</th><th scope=\"col\">The latest</th></tr></thead><tbody>\n");
 	vec_foreach(host, &ledger->hosts)
 		put_host(out, host);
 	str_append(out, "</tbody></table></div>\n");
