@@ -21,8 +21,8 @@ enum exit_status {
 	EXIT_UNDECIDED = 4, /* with --exit-code only: inconclusive, incomplete */
 };
 
-extern const struct command cmd_attach, cmd_run, cmd_profile, cmd_status, cmd_accept, cmd_timeline, cmd_analyze,
-	cmd_diff;
+extern const struct command cmd_attach, cmd_run, cmd_profile, cmd_status, cmd_accept, cmd_timeline,
+	cmd_analyze, cmd_diff;
 extern const struct command cmd_summarize, cmd_localize, cmd_simulate, cmd_dump, cmd_doctor;
 extern const struct command cmd_gpu_sampler, cmd_hosts, cmd_prune, cmd_jobs, cmd_history,
 	cmd_report, cmd_stacks, cmd_stalls, cmd_roofline, cmd_flame, cmd_replay;

@@ -13,8 +13,10 @@
 
 static void names_of_the_json_contract_and_their_numbers_stay(void **state)
 {
-	static const char *const names[] = { "healthy", "abnormal", "inconclusive", "slow",
-					     "failed",	"stuck",    "incomplete", "nothing_found" };
+	static const char *const names[] = {
+		"healthy", "abnormal", "inconclusive", "slow",
+		"failed",  "stuck",    "incomplete",   "nothing_found"
+	};
 
 	(void)state;
 	assert_int_equal(VERDICT_CNT, ARRAY_SIZE(names));

@@ -23,8 +23,7 @@ static const char *const agent_places[] = {
 
 static const char *const package_places[] = {
 	"../../../python", /* build tree inside the source tree */
-	"../lib/perftracker/python",
-	"../share/perftracker/python",
+	"../lib/perftracker/python", "../share/perftracker/python",
 	"../libexec/perftracker/python", /* a wheel */
 };
 
