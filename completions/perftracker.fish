@@ -64,7 +64,7 @@ complete -c perftracker -n '__fish_seen_subcommand_from run' -l ui -x -d 'serve 
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l token-file -r -F -d 'who may ask the page: lines "viewer TOKEN" or "operator TOKEN"'
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l ui-host -x -d 'a further name of the page'\''s server, for instance that of a proxy'
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l hub -x -d 'where the hub of all hosts of the job is; none: watch this host alone'
-complete -c perftracker -n '__fish_seen_subcommand_from run' -l secret-file -r -F -d 'the secret of the job, the same on all hosts, without which nobody joins'
+complete -c perftracker -n '__fish_seen_subcommand_from run' -l secret-file -r -F -d 'the secret of the job, the same on all hosts, without which no other daemon joins'
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l insecure -d 'hosts may talk without encryption'
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l store -x -d 'where the job'\''s pace, windows, findings and reports are kept for perftracker jobs, history and report'
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l webhook -r -F -d 'send reports of something wrong to the URLs in FILE'

@@ -294,7 +294,7 @@ static const struct option_row rows[] = {
 	{ .name = "secret-file",
 	  .argument = "FILE",
 	  FIELD(secret_file),
-	  .help = "the secret of the job, the same on all hosts, without which nobody joins",
+	  .help = "the secret of the job, the same on all hosts, without which no other daemon joins",
 	  .preset = "$PERFTRACKER_SECRET, else one from the job's id, with a warning" },
 	{ .name = "insecure", FIELD(insecure), .help = "hosts may talk without encryption" },
 

@@ -411,7 +411,7 @@ static enum pace_result become_slow(struct pace *pace, const struct comparison *
 
 /*
  * A first window on a busy machine shows so much noise that twice as long iterations would not
- * exceed it. Where each window is clearly longer for long enough, that is a slowdown, whoever makes it.
+ * exceed it. Where each window is clearly longer for long enough, that is a slowdown, whatever its cause.
  */
 static void note_clear(struct pace *pace, double sample)
 {

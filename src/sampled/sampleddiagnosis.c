@@ -44,7 +44,7 @@ const char *sampledcase_ranks(const struct sampledcase *c, const bool *which)
 	return ret;
 }
 
-/* --- what is told of every job --- */
+/* --- notes on every job --- */
 
 static int note_cost(struct sampledcase *c)
 {
@@ -76,7 +76,7 @@ static int note_cost(struct sampledcase *c)
 static int note_pace(struct sampledcase *c)
 {
 	if (c->pace.iteration_cnt > 0)
-		return sampledcase_note(c, "iterations are told apart by %s in the samples",
+		return sampledcase_note(c, "iterations are counted by %s in the samples",
 					c->pace.by);
 	return sampledcase_note(
 		c,

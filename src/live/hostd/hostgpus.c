@@ -39,7 +39,7 @@ static int compare_ints(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Nobody forbids it, and a job that forgets to choose a device for each rank does it. */
+/* CUDA permits it, and a job that forgets to choose a device for each rank does it. */
 static void tell_shared(struct hostd *hostd, uint32_t device)
 {
 	_cleanup_(str_done) struct str ranks = { 0 };

@@ -99,7 +99,7 @@ static void log_finished(const struct hub *hub, enum verdict verdict, const char
 		 reason == NULL ? "" : "\"", hub->last.path);
 }
 
-/* A job may be slow for a reason that was found, and fail for another one: both are told. */
+/* A job may be slow for a reason that was found, and fail for another one: the report says both. */
 static void append_finding(const struct hub *hub, struct report *report)
 {
 	const char *slash = strrchr(hub->last.path, '/');
