@@ -15,6 +15,7 @@
 #include "localize/late/collections.h"
 #include "localize/late/felt.h"
 #include "localize/late/gain.h"
+#include "localize/occasions/beginning.h"
 #include "localize/parts.h"
 #include "localize/peers.h"
 #include "localize/pictures/pictures.h"
@@ -493,8 +494,10 @@ static int find_accusations(struct run *r)
 	}
 	if (error == 0)
 		error = usual_note(r->out, r->notes, &r->job, &options, &r->accusations);
-	if (error == 0)
+	if (error == 0) {
+		beginning_drop(&r->job, &r->accusations);
 		weighing_drop_covered(&r->job, &r->accusations);
+	}
 	if (error == 0)
 		error = companions_join(&r->job, arena, &r->accusations);
 	if (error == 0)

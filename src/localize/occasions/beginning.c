@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/occasions/beginning.h"
+
+#include "model/thresholds.h"
+#include "model/usage/gpucall.h"
+
+static bool is_device_wait(const struct job *job, uint32_t function)
+{
+	const struct job_frame *frame;
+
+	if (function == FRAME_NONE || job->functions.data[function].frame == FRAME_NONE)
+		return false;
+	frame = &job->frames.data[job->functions.data[function].frame];
+	return frame->kind == KIND_RUNTIME && gpucall_of(frame->name) == GPUCALL_WAIT;
+}
+
+/* Whether the device had no work for as long as own_ns in the first iteration, but not later. */
+static bool idles_first(const struct fingerprint *fp, double own_ns)
+{
+	double later_ns = 0, first_ns;
+
+	if (fp->use_cnt < EXPECT_RARE_MIN)
+		return false;
+	first_ns = (double)(fp->iterations[0].dur_ns - fp->uses[0].busy_ns);
+	for (size_t i = 1; i < fp->use_cnt; i++)
+		later_ns += (double)(fp->iterations[i].dur_ns - fp->uses[i].busy_ns);
+	own_ns *= (double)fp->use_cnt;
+	return first_ns >= EXPECT_OFTEN * own_ns && later_ns < EXPECT_OFTEN * own_ns;
+}
+
+static bool is_of_beginning(const struct job *job, const struct accusation *a)
+{
+	bool ret = a->worker_cnt > 0 && !a->usual && a->class == CLASS_HOST &&
+		   is_device_wait(job, a->function);
+
+	for (size_t i = 0; i < a->worker_cnt && ret; i++)
+		ret = idles_first(job->workers[a->workers[i]].fp, a->own_ns);
+	return ret;
+}
+
+void beginning_drop(const struct job *job, accusations *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->cnt; i++) {
+		struct accusation a = list->data[i];
+
+		if (!is_of_beginning(job, &a))
+			list->data[kept++] = a;
+	}
+	list->cnt = kept;
+}
