@@ -869,6 +869,12 @@
 #define FABRIC_MIN_PEERS 3
 
 /*
+ * FABRIC_LONGER: ratio | second simulator, links at 15 to 60 %: 1.7 to 5.5; one that coarse samples call slow: 1.01 | a collective over a slow link
+ * lasts so many times as long as the same over others
+ */
+#define FABRIC_LONGER 1.05
+
+/*
  * FABRIC_MOST: share of the links or hosts | docs/method.md, 17 | what as many have is the
  * network's
  */

@@ -359,6 +359,25 @@ static bool carry_more(struct fabric *b, uint32_t function, enum link_role role)
 	return typical_use(b, function, role, true) > typical_use(b, function, role, false);
 }
 
+/*
+ * A collective over a slow link lasts longer than the same of workers in no group with a culprit:
+ * whatever few samples say of its rate. Without the groups of the others it is not known.
+ */
+static bool last_longer(const struct fabric *b, uint32_t function, enum link_role culprits)
+{
+	const struct job_function *f = &b->job->functions.data[function];
+	double affected = least_ns(b, f, culprits), others = INFINITY;
+
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		const struct fp_function *own = f->of[w];
+
+		if (own != NULL && own->executions > 0 && b->links[w].role != culprits &&
+		    !b->mate[w] && b->job->workers[w].fp->collective_cnt > 0)
+			others = fmin(others, (double)own->total_ns / (double)own->executions);
+	}
+	return isinf(others) || affected >= FABRIC_LONGER * others;
+}
+
 static int push_links(struct fabric *b, enum link_role culprits, const struct loss *loss,
 		      accusations *out)
 {
@@ -393,7 +412,8 @@ static int accuse_role(struct fabric *b, enum link_role culprits, accusations *o
 		loss = find_loss(b, culprits, function_excess);
 	if (loss.main == FRAME_NONE || loss.ns < b->options->min_gain_frac * b->job->iteration_ns)
 		return 0;
-	if (culprits == ROLE_SLOW && carry_more(b, loss.main, culprits))
+	if (culprits == ROLE_SLOW &&
+	    (carry_more(b, loss.main, culprits) || !last_longer(b, loss.main, culprits)))
 		return 0;
 	return push_links(b, culprits, &loss, out);
 }

@@ -75,6 +75,27 @@ static void a_slow_link_is_one_finding_whatever_it_carries(void **state)
 	expect_one(&job, "slow-link", "5");
 }
 
+/* Two groups: samples may say what they like of a link if its collectives last no longer. */
+static void a_link_is_slow_only_if_its_collectives_last_longer(void **state)
+{
+	struct test_job job;
+
+	(void)state;
+	for (int longer = 0; longer < 2; longer++) {
+		begin(&job);
+		for (size_t w = 0; w < WORKERS; w++) {
+			double rate = w == 5 ? RATE / 2 : RATE, busy = w < 4 || w == 5 ? 1 : 0.5;
+			struct fp_function *f =
+				transfer(&job, w, "AllReduce", RESOURCE_NIC_TX, rate, busy);
+
+			job.workers[w].collectives.data[0].group = 1 + w / 4;
+			f->executions = 10;
+			f->total_ns = w < 4 || !longer ? 1000000000 : 2000000000;
+		}
+		expect_one(&job, longer ? "slow-link" : NULL, "5");
+	}
+}
+
 /* It sends all the time, but more than the others on the average. */
 static void a_link_that_carries_more_than_the_others_is_not_slow(void **state)
 {
@@ -289,6 +310,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slow_link_is_one_finding_whatever_it_carries),
+		cmocka_unit_test(a_link_is_slow_only_if_its_collectives_last_longer),
 		cmocka_unit_test(a_link_that_carries_more_than_the_others_is_not_slow),
 		cmocka_unit_test(a_worker_that_waits_longer_has_no_slow_link),
 		cmocka_unit_test(a_worker_on_pcie_with_peers_on_nvlink_is_found),
