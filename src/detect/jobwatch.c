@@ -24,7 +24,7 @@ static const int64_t gaps_ns[] = { 20 * NSEC_PER_SEC,  60 * NSEC_PER_SEC,  120 *
 
 void jobwatch_init(struct jobwatch *watch, const struct jobwatch_config *config)
 {
-	*watch = (struct jobwatch){ .config = *config, .excess_frac = INFINITY };
+	*watch = (struct jobwatch){ .config = *config, .excess_frac = (double)INFINITY };
 }
 
 static size_t count_state(const enum detector_state *states, size_t cnt, enum detector_state state)

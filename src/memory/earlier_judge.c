@@ -124,7 +124,7 @@ static int by_value(const void *a, const void *b)
 
 static void fill_range(const struct chosen *chosen, struct earlier_answer *answer)
 {
-	double medians[EARLIER_USED_MAX], nearest = INFINITY;
+	double medians[EARLIER_USED_MAX], nearest = (double)INFINITY;
 	size_t cnt = chosen->cnt;
 
 	for (size_t i = 0; i < cnt; i++)

@@ -161,7 +161,7 @@ static bool mark_front(struct sampledblame *blame, size_t cnt)
 /* In a part: the least of those behind, less the most of the others. */
 static double difference(const struct sampledblame *blame, size_t cnt, size_t part)
 {
-	double least = INFINITY, most = 0;
+	double least = (double)INFINITY, most = 0;
 
 	for (size_t i = 0; i < cnt; i++) {
 		if (blame->ranks[i].behind)
@@ -177,7 +177,7 @@ static bool stands_out(struct sampledblame *blame, size_t cnt)
 {
 	double parts[SAMPLED_BATCHES], mean, error, ahead = 0;
 
-	blame->hold_frac = INFINITY;
+	blame->hold_frac = (double)INFINITY;
 	for (size_t i = 0; i < cnt; i++) {
 		const double hold = blame->ranks[i].hold_frac;
 

@@ -109,9 +109,10 @@ static int find_secret(struct hosts *hosts, struct err *err)
 	} else {
 		(void)snprintf(hosts->secret, sizeof(hosts->secret), "%s",
 			       hosts->options->member.job);
-		log_line(LOG_WARNING,
-			 "event=weak-secret effect=\"any process that knows the job's id can join\" "
-			 "remedy=\"give all hosts the same PERFTRACKER_SECRET or --secret-file\"");
+		log_line(
+			LOG_WARNING,
+			"event=weak-secret effect=\"any process that knows the job's id can join\" "
+			"remedy=\"give all hosts the same PERFTRACKER_SECRET or --secret-file\"");
 	}
 	if (ret == 0)
 		ret = jobcert_password(hosts->secret, "perftracker hosts", hosts->password, err);

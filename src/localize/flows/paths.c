@@ -107,7 +107,7 @@ static struct end *find_ends(const struct job *job)
 	if (ret == NULL)
 		return NULL;
 	for (size_t w = 0; w < job->worker_cnt; w++)
-		ret[job->workers[w].host].comm_ns = INFINITY;
+		ret[job->workers[w].host].comm_ns = (double)INFINITY;
 	for (size_t w = 0; w < job->worker_cnt; w++) {
 		const struct job_worker *worker = &job->workers[w];
 		const struct fp_host *stats = &worker->fp->host_stats;

@@ -208,7 +208,7 @@ static uint32_t function_of(const struct sisters *s, const struct part *part)
 	const struct shift_group *group =
 		&s->blame->groups.data[s->transfers.data[part->first].group];
 	const struct shift_list *member = &group->members[0];
-	double all_ns = 0, nearest = INFINITY;
+	double all_ns = 0, nearest = (double)INFINITY;
 	uint32_t found = FRAME_NONE;
 
 	for (size_t i = 0; i < member->cnt; i++) {

@@ -45,7 +45,7 @@ static double messages_of(const struct job *job, size_t w)
 /* The first and the last stage have one neighbor: one message forward and one back. */
 static double microbatches_of(const struct stages *s)
 {
-	double fewest = INFINITY;
+	double fewest = (double)INFINITY;
 
 	for (size_t w = 0; w < s->job->worker_cnt; w++)
 		fewest = fmin(fewest, messages_of(s->job, w));
@@ -94,7 +94,7 @@ static void measure_stages(struct stages *s)
 static uint32_t find_typical(const struct stages *s)
 {
 	uint32_t found = s->heavy;
-	double nearest = INFINITY;
+	double nearest = (double)INFINITY;
 
 	for (uint32_t w = 0; w < s->job->worker_cnt; w++) {
 		double off = fabs(s->compute_ns[w] - s->mean_ns);

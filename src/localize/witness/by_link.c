@@ -226,7 +226,7 @@ static bool is_affected(const struct fabric *b, size_t w, enum link_role culprit
 static double least_ns(const struct fabric *b, const struct job_function *f,
 		       enum link_role culprits)
 {
-	double least = INFINITY;
+	double least = (double)INFINITY;
 
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
 		const struct fp_function *own = f->of[w];
@@ -366,7 +366,7 @@ static bool carry_more(struct fabric *b, uint32_t function, enum link_role role)
 static bool last_longer(const struct fabric *b, uint32_t function, enum link_role culprits)
 {
 	const struct job_function *f = &b->job->functions.data[function];
-	double affected = least_ns(b, f, culprits), others = INFINITY;
+	double affected = least_ns(b, f, culprits), others = (double)INFINITY;
 
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
 		const struct fp_function *own = f->of[w];

@@ -243,7 +243,7 @@ static size_t next_worker(const struct pauses *p, size_t i)
  */
 static bool are_alike(const struct pauses *p)
 {
-	double shortest = INFINITY, longest = 0;
+	double shortest = (double)INFINITY, longest = 0;
 	size_t struck = 0;
 
 	for (size_t i = 0; i < p->found.cnt; i = next_worker(p, i)) {

@@ -129,7 +129,7 @@ static void find_pace(struct fabric *b, size_t function, uint32_t group)
 /* The time of the member that waited least is the time of the transfers. */
 static double transfer_ns(const struct fabric *b, const struct job_function *f, uint32_t group)
 {
-	double least = INFINITY;
+	double least = (double)INFINITY;
 
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
 		const struct fp_function *own = fabric_measured(b, f, w, group);
@@ -230,7 +230,7 @@ static void settle_links(struct fabric *b)
  */
 static void settle_apart(struct fabric *b)
 {
-	double slow = 0, others = INFINITY, reach = INFINITY;
+	double slow = 0, others = (double)INFINITY, reach = (double)INFINITY;
 
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
 		const struct link *link = &b->links[w];
