@@ -186,8 +186,10 @@ static void put_hangs(bool json, struct str *out)
 
 		if (json)
 			str_printf(out,
-				   "  {\"name\": \"%s\", \"help\": \"%s\", \"dumps\": true}%s\n",
-				   name, help, last ? "" : ",");
+				   "  {\"name\": \"%s\", \"workers\": %d, \"help\": \"%s\", "
+				   "\"source\": \"requirements\", \"faults\": [], "
+				   "\"dumps\": true}%s\n",
+				   name, HANGJOB_WORKERS, help, last ? "" : ",");
 		else
 			str_printf(out, "  %-20s %s\n", name, help);
 	}

@@ -270,7 +270,8 @@ class ScriptedAgent(McpTest):
         words = [PROGRAM, "simulate", "--list", "--format", "json"]
         listed = json.loads(subprocess.check_output(words, env=ENV, timeout=LIMIT_S))
         rows = listed["scenarios"] if isinstance(listed, dict) else listed
-        return [row["name"] for row in rows if row["workers"] <= self.WORKERS_MAX]
+        traces = [row for row in rows if not row.get("dumps")]
+        return [row["name"] for row in traces if row["workers"] <= self.WORKERS_MAX]
 
     def diagnose(self, name: str) -> tuple[dict[str, Any], dict[str, Any], Agent]:
         """The report's data, that of its first finding if it has one."""

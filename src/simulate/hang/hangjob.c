@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* STEPS: two before that of the fault, two behind it. */
-enum { WORKERS = 8, LAYERS = 3, STEPS = 5, FAULT_STEP = 2, WIDTH = 512 };
+enum { LAYERS = 3, STEPS = 5, FAULT_STEP = 2, WIDTH = 512 };
 
 #define NOT_ENTERED "\"collective-not-entered\", \"elsewhere\", \"rank-behind\""
 
@@ -171,7 +171,7 @@ int hangjob_open(const struct hangjob_options *options, struct hangjob **ret, st
 		return err_set(err, ENOMEM, "out of memory");
 	job->options = *options;
 	job->kind = (enum hang_kind)kind_of(options->scenario);
-	job->worker_cnt = options->worker_cnt > 0 ? options->worker_cnt : WORKERS;
+	job->worker_cnt = options->worker_cnt > 0 ? options->worker_cnt : HANGJOB_WORKERS;
 	error = fill(job);
 	if (error < 0) {
 		hangjob_close(job);

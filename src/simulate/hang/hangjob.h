@@ -17,11 +17,11 @@ enum hangjob_dump {
 	HANGJOB_PYSPY = 1 << 2,
 };
 
-enum { HANGJOB_WORKERS_MAX = 1024 };
+enum { HANGJOB_WORKERS = 8, HANGJOB_WORKERS_MAX = 1024 };
 
 struct hangjob_options {
 	const char *scenario;
-	int worker_cnt; /* 0: 8 */
+	int worker_cnt; /* 0: HANGJOB_WORKERS */
 	int tp;		/* ranks of a tensor-parallel group; 0: by the seed */
 	uint64_t seed;
 	uint32_t dumps; /* enum hangjob_dump */
