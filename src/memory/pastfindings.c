@@ -51,10 +51,12 @@ void pastfindings_done(struct pastfindings *past)
 	vec_done(&past->all);
 }
 
+/* One function is one place, of which windows may show another cause each. */
 static bool is_same(const struct pastfinding *finding, const char *cause, const char *function_key)
 {
-	return strcmp(finding->cause, cause) == 0 &&
-	       strcmp(finding->function_key, function_key != NULL ? function_key : "") == 0;
+	if (function_key == NULL || function_key[0] == '\0')
+		return finding->function_key[0] == '\0' && strcmp(finding->cause, cause) == 0;
+	return strcmp(finding->function_key, function_key) == 0;
 }
 
 /* Whether an earlier one in the list is the same and of the same job. */

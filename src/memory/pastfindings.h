@@ -2,7 +2,7 @@
 /*
  * Findings of earlier runs of one name: one that a report has again was here before, and one that a
  * healthy run no longer has is gone, with the milliseconds that came back. A finding is the same one
- * when its cause and its function are; ranks and hosts may differ from run to run.
+ * when its function is (without one, its cause); ranks and hosts may differ from run to run.
  */
 #pragma once
 

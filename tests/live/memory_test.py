@@ -101,6 +101,7 @@ class Memory(LiveTest):
             report.unlink()
         again = self.run_at(15, *slow, iterations=130)
         notes = [note for note in again["notes"] if "was here before" in note]
-        self.assertEqual(len(notes), 1, (again["reason"], again["notes"]))
+        found = [[f["cause"], f["function"]] for run in (first, again) for f in run["findings"]]
+        self.assertEqual(len(notes), 1, (found, again["reason"], again["notes"]))
         (note,) = notes
         self.assertIn("F1 was here before: in 2 earlier runs of this name, last in ", note)
