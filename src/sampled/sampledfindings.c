@@ -208,6 +208,12 @@ static int say_accounts(struct sampledcase *c, const bool *behind, struct findin
 		mean_of(c, behind, false, false) * 100.0, mean_of(c, behind, false, true) * 100.0);
 }
 
+/* "rank 0 waits", "ranks 0, 2 wait" */
+static const char *wait_of(const char *ranks)
+{
+	return strncmp(ranks, "ranks ", strlen("ranks ")) == 0 ? "wait" : "waits";
+}
+
 /* Where the others wait. */
 static int say_victims(struct sampledcase *c, const bool *others, struct finding *ret)
 {
@@ -216,12 +222,13 @@ static int say_victims(struct sampledcase *c, const bool *others, struct finding
 		.phase = PHASE_PEERS,
 		.least_frac = c->blame.hold_frac * SAMPLED_PLACE_FRAC,
 	};
+	const char *rest = sampledcase_ranks(c, others);
 	struct sampledplace place;
-	int error = sampledplace_find(&c->view, &search, &place);
+	int error = rest != NULL ? sampledplace_find(&c->view, &search, &place) : -ENOMEM;
 
 	if (error < 0 || place.deepest == SAMPLEDVIEW_ROOT)
 		return error;
-	return evidence(c, ret, "%s wait in %s, called by %s", sampledcase_ranks(c, others),
+	return evidence(c, ret, "%s %s in %s, called by %s", rest, wait_of(rest),
 			sampledview_name(&c->view, place.deepest),
 			sampledview_name(&c->view, place.node));
 }
@@ -239,12 +246,11 @@ static int accuse(struct sampledcase *c, const struct sampledplace *place, const
 	if (error == 0)
 		error = fill_ranks(c, others, &finding->victims, &finding->victim_cnt);
 	if (error == 0)
-		error = evidence(
-			c, finding,
-			"%s wait for %s in %.0f %% of %zu rounds of samples; for any other "
-			"rank in %.0f %% at most (%.1f standard errors)",
-			rest, who, c->blame.hold_frac * 100.0, c->blame.round_cnt,
-			c->blame.next_frac * 100.0, c->blame.t);
+		error = evidence(c, finding,
+				 "%s %s for %s in %.0f %% of %zu rounds of samples; for any other "
+				 "rank in %.0f %% at most (%.1f standard errors)",
+				 rest, wait_of(rest), who, c->blame.hold_frac * 100.0,
+				 c->blame.round_cnt, c->blame.next_frac * 100.0, c->blame.t);
 	if (error == 0)
 		error = say_place(c, place, who, finding);
 	if (error == 0)

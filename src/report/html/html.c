@@ -390,16 +390,17 @@ static void time_row(struct str *out, double iteration_ms, double window_pct, st
 	str_append(out, "</bdi></td></tr>\n");
 }
 
-/* The heading of a section with such rows. */
-static void time_table(struct str *out, const char *title, const char *label, const char *column)
+/* The heading of a section with such rows. time: of what the first column is. */
+static void time_table(struct str *out, const char *title, const char *label, const char *time,
+		       const char *column)
 {
 	str_printf(out,
 		   "<section><h2>%s</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
 		   "aria-label=\"%s\"><table><thead>"
-		   "<tr><th scope=\"col\" class=\"n\">Per iteration</th>"
+		   "<tr><th scope=\"col\" class=\"n\">%s</th>"
 		   "<th scope=\"col\" class=\"n\">Share</th><th scope=\"col\">%s</th>"
 		   "</tr></thead><tbody>\n",
-		   title, label, column);
+		   title, label, time, column);
 }
 
 static void class_row(struct str *out, const struct breakdown *breakdown,
@@ -425,7 +426,8 @@ static void breakdown_part(struct str *out, const struct report *report)
 		return;
 	}
 	time_table(out, breakdown.iteration_cnt > 0 ? PHRASE_BREAKDOWN : PHRASE_BREAKDOWN_WHOLE,
-		   "Classes of time", "What");
+		   "Classes of time",
+		   breakdown.iteration_cnt > 0 ? "Per iteration" : "In the window", "What");
 	for (int class = CLASS_CNT - 1; class >= 0; class --)
 		class_row(out, &breakdown, report, (enum event_class) class);
 	str_append(out, "</tbody></table></div>\n");
@@ -443,7 +445,8 @@ static void shares_part(struct str *out, const struct report *report)
 {
 	if (report->share_cnt == 0)
 		return;
-	time_table(out, PHRASE_SHARES, "Functions", "Function");
+	time_table(out, PHRASE_SHARES, "Functions",
+		   report->iterations > 0 ? "Per iteration" : "In the window", "Function");
 	for (size_t i = 0; i < report->share_cnt; i++) {
 		struct str name = { 0 };
 
