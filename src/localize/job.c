@@ -3,6 +3,7 @@
 
 #include "base/stats.h"
 #include "base/strtab.h"
+#include "model/usage/gpucall.h"
 
 #include <errno.h>
 #include <math.h>
@@ -279,6 +280,14 @@ int job_largest_group(const struct fingerprint *fp)
 	for (size_t i = 0; i < fp->collective_cnt; i++)
 		largest = MAX(largest, fp->collectives[i].group_size);
 	return largest;
+}
+
+bool job_waits_for_device(const struct job *job, uint32_t function)
+{
+	uint32_t frame = function != FRAME_NONE ? job->functions.data[function].frame : FRAME_NONE;
+
+	return frame != FRAME_NONE && job->frames.data[frame].kind == KIND_RUNTIME &&
+	       gpucall_of(job->frames.data[frame].name) == GPUCALL_WAIT;
 }
 
 int job_find_starved_ns(const struct job *job, double *ret)

@@ -77,6 +77,9 @@ bool job_frame_collects(const struct job *job, uint32_t frame);
  */
 double job_lost_frac(const struct fingerprint *fp);
 
+/* Whether a function is a call that returns when the device has done its work. function: an index, or FRAME_NONE. */
+bool job_waits_for_device(const struct job *job, uint32_t function);
+
 /*
  * Time per iteration in which the training thread of the median worker was runnable without a CPU;
  * 0: of no worker known. Returns 0 or -ENOMEM.

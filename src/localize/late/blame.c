@@ -3,7 +3,6 @@
 
 #include "base/stats.h"
 #include "model/thresholds.h"
-#include "model/usage/gpucall.h"
 
 #include <errno.h>
 #include <math.h>
@@ -167,16 +166,6 @@ static void excuse(struct judge *j, const struct arrival *late, double ns)
 		bw->iteration_lost_ns[iteration] -= ns;
 }
 
-/* Whether a function is a call that returns when the device has done its work. */
-static bool is_wait(const struct judge *j, uint32_t function)
-{
-	uint32_t frame =
-		function != FRAME_NONE ? j->job->functions.data[function].frame : FRAME_NONE;
-
-	return frame != FRAME_NONE && j->job->frames.data[frame].kind == KIND_RUNTIME &&
-	       gpucall_of(j->job->frames.data[frame].name) == GPUCALL_WAIT;
-}
-
 /* What the late worker did longer than the others. extra: by share, set. Returns the sum. */
 static double find_extra(struct judge *j, const struct arrival *late, double *extra,
 			 double *ret_waits)
@@ -191,7 +180,7 @@ static double find_extra(struct judge *j, const struct arrival *late, double *ex
 
 		extra[i] = fmax(0, (double)shares[i].ns - typical_lead(j, f));
 		sum += extra[i];
-		*ret_waits += is_wait(j, f) ? extra[i] : 0;
+		*ret_waits += job_waits_for_device(j->job, f) ? extra[i] : 0;
 	}
 	return sum;
 }

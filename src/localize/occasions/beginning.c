@@ -2,17 +2,6 @@
 #include "localize/occasions/beginning.h"
 
 #include "model/thresholds.h"
-#include "model/usage/gpucall.h"
-
-static bool is_device_wait(const struct job *job, uint32_t function)
-{
-	const struct job_frame *frame;
-
-	if (function == FRAME_NONE || job->functions.data[function].frame == FRAME_NONE)
-		return false;
-	frame = &job->frames.data[job->functions.data[function].frame];
-	return frame->kind == KIND_RUNTIME && gpucall_of(frame->name) == GPUCALL_WAIT;
-}
 
 /* Whether the device had no work for as long as own_ns in the first iteration, but not later. */
 static bool idles_first(const struct fingerprint *fp, double own_ns)
@@ -31,7 +20,7 @@ static bool idles_first(const struct fingerprint *fp, double own_ns)
 static bool is_of_beginning(const struct job *job, const struct accusation *a)
 {
 	bool ret = a->worker_cnt > 0 && !a->usual && a->class == CLASS_HOST &&
-		   is_device_wait(job, a->function);
+		   job_waits_for_device(job, a->function);
 
 	for (size_t i = 0; i < a->worker_cnt && ret; i++)
 		ret = idles_first(job->workers[a->workers[i]].fp, a->own_ns);
