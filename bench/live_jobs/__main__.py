@@ -35,6 +35,7 @@ STRENGTHS = (1.0, 2.0, 0.4)
 ALONE_S = 8.0
 WARM_S = 12.0  # of healthy steps before a fault
 MIN_STEPS = 300
+RECORDED_AT = 120  # steps before the fault in a job of which only a trace is judged
 
 
 class Bench:
@@ -66,7 +67,10 @@ class Bench:
     def plan(self, program: programs.Program, fault: faults.Fault, build: str, **more: Any) -> Any:
         pace_s = more.pop("pace_s", None) or self.pace_s(program)
         number = more.pop("number", 0)
-        folder = self.out / "runs" / f"{build or 'alone'}-{program.name}-{fault.name}-{number}"
+        record = self.options.record if build else ""
+        folder = (
+            self.out / "runs" / f"{build or 'alone'}-{program.name}-{fault.name}-{number}{record}"
+        )
         plan = job.Plan(
             program=program,
             fault=fault,
@@ -76,9 +80,10 @@ class Bench:
             folder=folder,
             pace_s=pace_s,
             strength=more.pop("strength", 0.0),
-            fault_at=max(MIN_STEPS, int(WARM_S / pace_s)),
+            fault_at=RECORDED_AT if record else max(MIN_STEPS, int(WARM_S / pace_s)),
             seconds=more.pop("seconds", self.options.seconds),
             neighbor=more.pop("neighbor", False),
+            record=record,
         )
         assert not more, more
         return plan
@@ -118,6 +123,8 @@ class Bench:
         turns = range(len(chosen))
         cells = [(program, rows[program.name][turn]) for turn in turns for program in order]
         cells = [(program, fault) for program, fault in cells if faults.fits(fault, program)]
+        if self.options.record:
+            cells = [(p, fault) for p, fault in cells if fault.kind == faults.SLOW]
         return cells[: self.options.sample] if self.options.sample else cells
 
     def faulty_plans(self) -> Iterator[tuple[job.Plan, int]]:
@@ -139,6 +146,7 @@ class Bench:
         done = {table.key(record) for record in self.records()} if not self.options.again else set()
         for plan, number in plans:
             about = {"build": plan.build, "program": plan.program.name, "fault": plan.fault.name}
+            about |= {"record": plan.record}
             about |= {"strength": plan.strength, "neighbor": plan.neighbor, "number": number}
             if table.key(about) in done:
                 continue
@@ -174,6 +182,12 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=30.0, help="after the fault, or healthy")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="the first N runs only")
     parser.add_argument("--strength", type=float, default=0.0, help="1: iterations twice as long")
+    parser.add_argument(
+        "--record",
+        default="",
+        metavar="HOW",
+        help="judge `analyze` on traces by torch.profiler instead: steps or plain, +stacks",
+    )
     parser.add_argument("--alone", action="store_true", help="only measure the healthy pace")
     parser.add_argument("--again", action="store_true", help="also what has a result already")
     parser.add_argument("--summary", action="store_true", help="only print the table")

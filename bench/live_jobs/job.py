@@ -27,6 +27,7 @@ from reports import read_report  # noqa: E402
 
 MARK = "LIVE_JOBS_RUN"  # in the environment of each process of a run
 WARM_STEPS = 20
+RECORD_BEFORE, RECORD_STEPS, RECORD_AFTER = 20, 8, 10
 START_S = 120  # a program that has made no step by then is broken
 ARM = "import injected\n\ninjected.arm(globals())\n\n"
 FINDING_KEYS = ("id", "cause", "title", "scope", "ranks", "rank_count", "gain_pct", "confidence")
@@ -46,6 +47,7 @@ class Plan(NamedTuple):
     fault_at: int
     seconds: float  # of the job after the fault began, or of a healthy job
     neighbor: bool = False  # another program uses a CPU now and then
+    record: str = ""  # how it is recorded (inject/recording.py); PerfTracker sees only the traces
 
     @property
     def amount_s(self) -> float:
@@ -53,6 +55,8 @@ class Plan(NamedTuple):
 
     @property
     def steps(self) -> int:
+        if self.record:
+            return self.fault_at + RECORD_BEFORE + RECORD_STEPS + RECORD_AFTER
         if self.fault.kind == "none":
             return int(self.seconds / self.pace_s)
         return self.fault_at + int(self.seconds / (self.pace_s + self.amount_s))
@@ -80,6 +84,10 @@ def injection(plan: Plan) -> dict[str, Any]:
         "at": 0 if fault.from_start else plan.fault_at,
         "pace_s": plan.pace_s,
         "strength": plan.strength,
+        "record": plan.record,
+        "record_steps": RECORD_STEPS,
+        "record_before": RECORD_BEFORE,
+        "record_folder": str(plan.folder / "traces"),
         "functions": {"step": program.step, "load": program.load, "forward": program.forward},
         "loader_workers": children,
     }
@@ -87,7 +95,7 @@ def injection(plan: Plan) -> dict[str, Any]:
 
 def environment(plan: Plan, mark: str) -> dict[str, str]:
     paths = [str(HERE / "inject"), str(ROOT / "examples")]
-    if not plan.build:
+    if not plan.build or plan.record:
         paths.append(str(ROOT / "python"))  # for programs that import perftracker
     cache = str(plan.folder.parent.parent / "compiled")
     return {
@@ -193,13 +201,24 @@ while os.getppid() == parent:
 """
 
 
+def analyze(plan: Plan) -> None:
+    """What a user does with traces: writes the report and what was printed."""
+    (plan.folder / "out").mkdir()
+    words = [plan.binary, "analyze", "--format", "json", str(plan.folder / "traces")]
+    with (
+        open(plan.folder / "out" / "report.json", "wb") as report,
+        open(plan.folder / "refused", "wb") as errors,
+    ):
+        subprocess.run(words, stdout=report, stderr=errors, check=False)
+
+
 def run(plan: Plan) -> dict[str, Any]:
     """The record of the run: plain data, from which everything else follows."""
     shutil.rmtree(plan.folder, ignore_errors=True)
     plan.folder.mkdir(parents=True)
     script, mark = armed_copy(plan), uuid.uuid4().hex
     command = programs.command(plan.program, plan.python, str(script), plan.steps)
-    if plan.build:
+    if plan.build and not plan.record:
         command = [plan.binary, "run", "--out", str(plan.folder / "out"), "--", *command]
     watch = Watch(plan)
     neighbor = subprocess.Popen([sys.executable, "-c", NEIGHBOR]) if plan.neighbor else None
@@ -224,6 +243,8 @@ def run(plan: Plan) -> dict[str, Any]:
             if neighbor:
                 neighbor.kill()
                 neighbor.wait()
+    if plan.record:
+        analyze(plan)
     record = record_of(plan, watch.start_s, stopped_s, job.returncode)
     return record | {"machine": reference.samples}
 
@@ -284,6 +305,7 @@ def record_of(plan: Plan, start_s: float, stopped_s: float, status: int) -> dict
         "victim": faults.victim_of(plan.fault, plan.program),
         "strength": plan.strength,
         "neighbor": plan.neighbor,
+        "record": plan.record,
         "before_ms": 1e3 * plan.pace_s if plan.fault.from_start else before_ms,
         "after_ms": after_ms,
         "tenths_ms": tenths_ms(rank0),

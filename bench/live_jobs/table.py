@@ -25,7 +25,8 @@ def latest(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def key(record: dict[str, Any]) -> tuple[Any, ...]:
     names = ("build", "program", "fault", "strength", "neighbor")
-    return (*(record[name] for name in names), record.get("number", 0))
+    more = (record.get("number", 0), record.get("record", ""))
+    return (*(record[name] for name in names), *more)
 
 
 def counts(judged: Judged, words: tuple[str, ...]) -> list[int]:

@@ -39,6 +39,7 @@ class State:
         self.handled = -1  # the last step in which the fault happened
         self.log = -1
         self.fault: Callable[[float, int], None] | None = None
+        self.recording: Any = None  # of inject/recording.py, if this run is recorded
 
     def begun(self) -> int:
         return SHARED.unpack(self.shared[:])[0]
@@ -56,12 +57,15 @@ class State:
         if self.log < 0:
             self.trainer = os.getpid()
             self.log = open_log(self.plan, "steps")
+            self.recording = recording_of(self.plan)
         now_s, begun = time.time(), self.begun() + 1
         if begun <= self.plan["at"]:
             self.times.append(now_s)
         pace_s = (self.times[-1] - self.times[0]) / len(self.times) if self.times else 0.0
         self.shared[:] = SHARED.pack(begun, pace_s)
         os.write(self.log, b"%.6f\n" % now_s)
+        if self.recording:
+            self.recording.step_begins(begun)
 
 
 STATE: State | None = None
@@ -70,6 +74,14 @@ STATE: State | None = None
 def open_log(plan: dict[str, Any], name: str) -> int:
     path = os.path.join(plan["folder"], f"{name}-{rank_here()}")
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+
+def recording_of(plan: dict[str, Any]) -> Any:
+    if not plan.get("record"):
+        return None
+    import recording
+
+    return recording.Recording(plan)
 
 
 def rank_here() -> int:
