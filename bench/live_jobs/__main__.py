@@ -32,10 +32,11 @@ import table
 
 ROOT = job.ROOT
 STRENGTHS = (1.0, 2.0, 0.4)
+RECORDED_PACE_S = 0.1  # only for how long such a job may take
 ALONE_S = 8.0
 WARM_S = 12.0  # of healthy steps before a fault
 MIN_STEPS = 300
-RECORDED_AT = 120  # steps before the fault in a job of which only a trace is judged
+RECORDED_AT = 60  # steps before the fault in a job of which only a trace is judged
 
 
 class Bench:
@@ -65,7 +66,7 @@ class Bench:
             file.write(json.dumps(record) + "\n")
 
     def plan(self, program: programs.Program, fault: faults.Fault, build: str, **more: Any) -> Any:
-        pace_s = more.pop("pace_s", None) or self.pace_s(program)
+        pace_s = more.pop("pace_s", None) or self.pace_of(program, fault)
         number = more.pop("number", 0)
         record = self.options.record if build else ""
         folder = (
@@ -87,6 +88,11 @@ class Bench:
         )
         assert not more, more
         return plan
+
+    def pace_of(self, program: programs.Program, fault: faults.Fault) -> float:
+        """A job that is recorded measures its pace itself before its fault begins."""
+        known_later = self.options.record and not fault.from_start
+        return RECORDED_PACE_S if known_later else self.pace_s(program)
 
     def pace_s(self, program: programs.Program) -> float:
         """Of the program alone, measured once."""

@@ -7,6 +7,7 @@
 #include "localize/waits/waits.h"
 #include "localize/witness/gil.h"
 #include "model/place/place.h"
+#include "model/place/pywait.h"
 #include "model/thresholds.h"
 #include "model/usage/gpucall.h"
 
@@ -339,6 +340,13 @@ static bool is_sleep(const struct job *job, uint32_t frame)
 	return false;
 }
 
+/* Where the thread waits by a call of Python, as traces with stacks show it. */
+static bool is_python_wait(const struct job *job, uint32_t frame)
+{
+	return frame != FRAME_NONE && job->frames.data[frame].kind == KIND_PYTHON &&
+	       pywait_is(job->frames.data[frame].name);
+}
+
 /* Whether most of the others that run the accused's function run it over NVLink. */
 static bool others_use_nvlink(const struct job *job, const struct accusation *a)
 {
@@ -401,7 +409,8 @@ static enum cause cause_of_host(const struct job *job, const struct accusation *
 
 	bool busy = f->mu + wanted_cpu(job, f) >= THREAD_BUSY; /* false: not, or not measured */
 
-	if (a->class == CLASS_IDLE || is_sleep(job, frame) || (is_system_call(job, frame) && !busy))
+	if (a->class == CLASS_IDLE || is_sleep(job, frame) ||
+	    (!busy && (is_system_call(job, frame) || is_python_wait(job, frame))))
 		return CAUSE_HOST_STALL;
 	if (kind == KIND_PYTHON && busy && is_pushed_aside(job, a, f))
 		return CAUSE_CPU_STARVED;

@@ -410,7 +410,11 @@ static void evidence_of_host(struct draft *d)
 	if (d->cause == CAUSE_GIL && draft_holder_known(d))
 		EVIDENCE(
 			d,
-			"another thread of the process used %.1f ms of CPU time per iteration in %s",
+			isnan(f->cpu_ns)
+				? "another thread of the process executed for %.1f ms per iteration, "
+				  "mostly in these stalls: %s"
+				: "another thread of the process used %.1f ms of CPU time per "
+				  "iteration in %s",
 			f->other_cpu_ns / 1e6, f->other_name);
 	if (d->cause == CAUSE_GC && f->gc_ns > 0)
 		EVIDENCE(d, "garbage collections took %.1f ms per iteration", f->gc_ns / 1e6);

@@ -99,6 +99,7 @@ static const struct {
 	  NULL },
 	{ "slow-data-loading", { NULL, KIND_PYTHON, "socket.py: recv_into", CLASS_HOST }, NULL },
 	{ "cpu-bound-python", { NULL, KIND_PYTHON, "augment.py: random_crop", CLASS_HOST }, NULL },
+	{ "host-stall", { NULL, KIND_PYTHON, "<built-in function sleep>", CLASS_HOST }, NULL },
 	{ "garbage-collection", { NULL, KIND_GC, "gc: collect generation 2", CLASS_HOST }, NULL },
 	{ "garbage-collection",
 	  { NULL, KIND_PYTHON, "tensor.py: __len__", CLASS_HOST },

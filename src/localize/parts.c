@@ -342,6 +342,14 @@ static bool is_host_bound(const struct finding *f)
 	return strcmp(f->id, cause_text(CAUSE_HOST_BOUND)->number) == 0;
 }
 
+/* Where it happens is not known, and what it costs is a bound: a known place is worth more. */
+static double weighed_gain(const struct finding *f)
+{
+	bool placeless = strcmp(f->id, cause_text(CAUSE_RANDOM_STALLS)->number) == 0;
+
+	return placeless ? PLACELESS_WEIGHT * f->gain_ms_per_iteration : f->gain_ms_per_iteration;
+}
+
 static int gain_cmp(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
@@ -352,16 +360,20 @@ static int gain_cmp(const void *a, const void *b)
 		return x_low ? 1 : -1;
 	if (is_host_bound(x) != is_host_bound(y))
 		return is_host_bound(x) ? 1 : -1;
-	if (x->gain_ms_per_iteration < y->gain_ms_per_iteration)
+	if (weighed_gain(x) < weighed_gain(y))
 		return 1;
-	if (x->gain_ms_per_iteration > y->gain_ms_per_iteration)
+	if (weighed_gain(x) > weighed_gain(y))
 		return -1;
 	return strcmp(x->key, y->key);
 }
 
+/* What all workers have are functions of their program, but a loader is one however it waits. */
 static bool is_one_fault(const struct finding *a, const struct finding *b)
 {
-	return strcmp(a->id, b->id) == 0 && a->rank_cnt == b->rank_cnt && !a->all_workers &&
+	bool loader = strcmp(a->id, cause_text(CAUSE_SLOW_DATA)->number) == 0;
+
+	return strcmp(a->id, b->id) == 0 && a->rank_cnt == b->rank_cnt &&
+	       (!a->all_workers || loader) &&
 	       memcmp(a->ranks, b->ranks, a->rank_cnt * sizeof(int)) == 0;
 }
 

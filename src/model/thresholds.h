@@ -1127,6 +1127,12 @@
 #define STALLS_MIN 10u
 
 /*
+ * STALLS_HELD_MIN: stalls of a host's ranks | not recorded | so many show something where another
+ * thread is seen to hold the interpreter's lock in them
+ */
+#define STALLS_HELD_MIN 5u
+
+/*
  * STALL_NAMES_MIN: names of operators | a lock, a file or an allocator stalls one to three | stalls in
  * fewer may have a place
  */
@@ -1150,6 +1156,32 @@
  * that stall less are not accused
  */
 #define STALL_WORKER_FRAC 0.01
+
+/*
+ * HOLDER_WITHIN_FRAC: share of the time in stalls | recorded job beside a thread that holds the lock
+ * in a C function: TODO | a thread that executes Python for so much of it may hold the
+ * interpreter's lock
+ */
+#define HOLDER_WITHIN_FRAC 0.7
+
+/*
+ * HOLDER_BETWEEN_FACTOR: share of the time between stalls / share in them | the same job: TODO; a
+ * thread that waits in a call of C: 1 | a thread that executes as much between stalls does not hold it
+ */
+#define HOLDER_BETWEEN_FACTOR 0.5
+
+/*
+ * PLACELESS_WEIGHT: times its gain | recorded jobs on an overloaded machine: a function of one rank that
+ * doubled the iteration could be given back for a third of what stalls everywhere were bound by | a
+ * finding that names a function and a rank comes first if it gives back so much of the other's bound
+ */
+#define PLACELESS_WEIGHT 0.25
+
+/*
+ * STALL_WORKS_FRAC: share of an iteration | the smallest loss that a user acts on | who works longer
+ * than all others in a place by so much, stalls aside, is not excused by stalls
+ */
+#define STALL_WORKS_FRAC 0.05
 
 /*
  * STALL_FRAC: share of the median iteration | real traces of training: at most 3 %; recorded jobs that

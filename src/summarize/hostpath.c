@@ -381,6 +381,9 @@ static bool follows_early(const struct hostwalk *w, const struct level *top, con
 	if (event_end_ns(e) - top->end_ns <= overlap_ns ||
 	    (e->kind == KIND_PYTHON && e->parent == top->event))
 		return false;
+	/* It begins in its own __enter__(), however much of that is left. */
+	if (e->kind == KIND_ANNOTATION && w->path->trace->events[top->event].kind == KIND_PYTHON)
+		return true;
 	return overlap_ns <= MAX((int64_t)PATH_EARLY_NS, length_ns / PATH_EARLY_FRAC) &&
 	       overlap_ns < length_ns;
 }

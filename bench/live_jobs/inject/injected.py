@@ -25,6 +25,7 @@ from typing import Any
 
 ENVIRONMENT = "LIVE_JOBS_FAULT"
 ROLES = ("step", "load", "forward")
+WARM_STEPS = 20  # of a job; longer than others
 SHARED = struct.Struct("qd")
 
 
@@ -59,7 +60,7 @@ class State:
             self.log = open_log(self.plan, "steps")
             self.recording = recording_of(self.plan)
         now_s, begun = time.time(), self.begun() + 1
-        if begun <= self.plan["at"]:
+        if WARM_STEPS < begun <= self.plan["at"]:
             self.times.append(now_s)
         pace_s = (self.times[-1] - self.times[0]) / len(self.times) if self.times else 0.0
         self.shared[:] = SHARED.pack(begun, pace_s)

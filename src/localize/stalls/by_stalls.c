@@ -21,6 +21,7 @@ struct name_count {
 struct stall_sum {
 	uint64_t cnt, inside_cnt, switch_cnt, named_cnt;
 	int64_t longest_ns;
+	size_t worker_cnt, held_cnt;  /* workers; those beside a thread that holds the lock */
 	double iterations;	      /* of all workers */
 	VEC(struct name_count) names; /* of operators */
 };
@@ -48,6 +49,22 @@ static bool is_known(const struct fingerprint *fp)
 	return fp->stalls.known && fp->host_stats.run_delay_frac < 0;
 }
 
+static double stall_frac(const struct fingerprint *fp)
+{
+	double ns = 0;
+
+	for (size_t i = 0; i < fp->stalls.iteration_cnt; i++)
+		ns += (double)fp->stalls.iteration_ns[i];
+	return ns / (double)fp->window_ns;
+}
+
+/* Another thread executes for so long that it may hold the interpreter's lock in most stalls. */
+static bool is_held(const struct fingerprint *fp)
+{
+	return fp->host_stats.other_name != NULL && fp->host_stats.other_name[0] != '\0' &&
+	       fp->host_stats.other_cpu_frac >= CAUSE_EXPLAINS * stall_frac(fp);
+}
+
 static int add_name(struct stall_sum *sum, const struct fp_stall_name *name)
 {
 	sum->named_cnt += name->cnt;
@@ -65,6 +82,8 @@ static int sum_add(struct stall_sum *sum, const struct job_worker *worker)
 	const struct fp_stalls *stalls = &worker->fp->stalls;
 	int error = 0;
 
+	sum->worker_cnt++;
+	sum->held_cnt += is_held(worker->fp);
 	sum->cnt += stalls->cnt;
 	sum->inside_cnt += stalls->inside_cnt;
 	sum->switch_cnt += stalls->switch_cnt;
@@ -81,6 +100,12 @@ static bool are_switches(const struct stall_sum *sum)
 	return (double)sum->switch_cnt >= STALL_SWITCH_FRAC * (double)sum->cnt;
 }
 
+/* Another thread of each of the workers holds the interpreter's lock meanwhile. */
+static bool are_held(const struct stall_sum *sum)
+{
+	return sum->cnt >= STALLS_HELD_MIN && sum->held_cnt == sum->worker_cnt;
+}
+
 /* Many stalls, in many operators, and none of these has most of them. */
 static bool is_random(const struct stall_sum *sum)
 {
@@ -94,15 +119,6 @@ static bool is_random(const struct stall_sum *sum)
 	       (double)most <= STALL_ONE_FRAC * (double)sum->named_cnt;
 }
 
-static double stall_frac(const struct fingerprint *fp)
-{
-	double ns = 0;
-
-	for (size_t i = 0; i < fp->stalls.iteration_cnt; i++)
-		ns += (double)fp->stalls.iteration_ns[i];
-	return ns / (double)fp->window_ns;
-}
-
 /* Whether the host of worker w, its first, has stalls at random. */
 static int judge_host(const struct job *job, uint32_t first, bool *ret)
 {
@@ -113,7 +129,7 @@ static int judge_host(const struct job *job, uint32_t first, bool *ret)
 		if (host_of(job, w) == host_of(job, first) && is_known(job->workers[w].fp))
 			error = sum_add(&sum, &job->workers[w]);
 	}
-	*ret = error == 0 && is_random(&sum);
+	*ret = error == 0 && (is_random(&sum) || are_held(&sum));
 	vec_done(&sum.names);
 	return error;
 }
@@ -220,6 +236,40 @@ static struct place_time time_at_place(const struct look *look, const struct acc
 	return ret;
 }
 
+/* Time per iteration of one worker at the place without what it stalled there. */
+static double worked_ns(const struct look *look, const struct accusation *a, uint32_t w)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < look->job->functions.cnt; i++) {
+		const struct fp_function *f = look->job->functions.data[i].of[w];
+
+		if (f != NULL && covers(look, a, i))
+			sum += (double)(f->thread_ns - MIN(f->stall_ns, f->thread_ns));
+	}
+	return sum / look->job->workers[w].iterations;
+}
+
+/*
+ * Whether the accused work longer at the place than the others do, stalls aside. Who has more to do
+ * there is also stalled there more often.
+ */
+static bool works_longer(const struct look *look, const struct accusation *a)
+{
+	double least = HUGE_VAL, others = 0;
+
+	for (uint32_t w = 0; w < look->job->worker_cnt; w++) {
+		double ns = worked_ns(look, a, w);
+
+		if (accusation_has(a, w))
+			least = fmin(least, ns);
+		else
+			others = fmax(others, ns);
+	}
+	return a->worker_cnt < look->job->worker_cnt && a->frame != FRAME_NONE &&
+	       least - others >= STALL_WORKS_FRAC * look->job->iteration_ns;
+}
+
 /*
  * Stalls make functions longer, and others wait in collectives meanwhile. What is lost may be more
  * than the accused spent there, where it made several groups wait.
@@ -233,7 +283,8 @@ static bool explains(const struct look *look, const struct accusation *a)
 		return a->worker_cnt >= look->struck_cnt && a->own_ns <= look->loss_ns;
 	if (a->witness != WITNESS_BLAME)
 		lost_ns *= (double)a->worker_cnt;
-	return at.stalled_ns > 0 && at.stalled_ns >= CAUSE_EXPLAINS * fmin(lost_ns, at.thread_ns);
+	return at.stalled_ns > 0 && at.stalled_ns >= CAUSE_EXPLAINS * fmin(lost_ns, at.thread_ns) &&
+	       !works_longer(look, a);
 }
 
 static void drop_explained(const struct look *look, accusations *list)
@@ -302,11 +353,16 @@ static int add_lines(struct look *look, struct use_sign *use)
 		number_text(median_ms).text, number_text((double)look->sum.longest_ns / 1e6).text,
 		STALL_USUAL_NS / 1e6);
 	lines[1] = arena_printf(
-		look->arena,
-		"no one place: %llu of %llu are inside operators and calls, most often "
-		"%s",
-		(unsigned long long)look->sum.inside_cnt, (unsigned long long)look->sum.cnt, names);
+		look->arena, "no one place: %llu of %llu are inside operators and calls%s%s",
+		(unsigned long long)look->sum.inside_cnt, (unsigned long long)look->sum.cnt,
+		names[0] != '\0' ? ", most often " : "", names);
 	lines[2] = "they are neither waits for a device or another rank, nor collections";
+	use->lines = lines;
+	use->line_cnt = LINES_CNT;
+	if (are_held(&look->sum)) {
+		use->line_cnt = LINES_CNT - 1; /* the holder is evidence enough */
+		return lines[0] != NULL && lines[1] != NULL ? 0 : -ENOMEM;
+	}
 	lines[3] = are_switches(&look->sum)
 			   ? arena_printf(
 				     look->arena,
@@ -315,8 +371,6 @@ static int add_lines(struct look *look, struct use_sign *use)
 				     (unsigned long long)look->sum.switch_cnt)
 			   : "how long the scheduler made threads wait was not recorded: it is not "
 			     "certain that they lacked a CPU";
-	use->lines = lines;
-	use->line_cnt = LINES_CNT;
 	return lines[0] != NULL && lines[1] != NULL && lines[3] != NULL ? 0 : -ENOMEM;
 }
 
@@ -324,7 +378,8 @@ static int accuse(struct look *look, accusations *list)
 {
 	struct accusation a = {
 		.witness = WITNESS_USE,
-		.use = { .sign = are_switches(&look->sum) ? USAGE_SWITCHES : USAGE_STALLS,
+		.use = { .sign = are_switches(&look->sum) || are_held(&look->sum) ? USAGE_SWITCHES
+										  : USAGE_STALLS,
 			 .label = "random functions of the host" },
 		.workers = look->struck,
 		.worker_cnt = look->struck_cnt,

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "format/fingerprint/funckey.h"
+#include "model/place/pywait.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,22 +33,11 @@ struct pass {
 
 /* --- names --- */
 
-/* Names of functions that only wait, or of the part of a name that says so. */
+/* Beginnings of names of functions that only wait, beside those of CPython. */
 static const char *const waiting_python[] = {
-	"<built-in method acquire of _thread",
-	"<built-in function sleep>",
-	"<built-in function select>",
-	"<built-in method poll of select",
-	"<built-in method select of",
-	"<built-in method recv of",
-	"<built-in method recv_bytes of",
-	"<built-in method wait of",
 	"<built-in method synchronize of",
 	"<built-in function _cuda_synchronize>",
 	"<built-in function _cuda_synchronize of",
-	"<built-in function wait>",
-	"<built-in function waitpid>",
-	"<built-in function read>",
 	EVENT_GIL_WAIT,
 };
 
@@ -67,7 +57,7 @@ bool launchstacks_waits(enum event_kind kind, const char *name)
 				return true;
 		}
 	}
-	return false;
+	return kind == KIND_PYTHON && pywait_is(name);
 }
 
 static bool is_frame(const struct event *event)

@@ -5,6 +5,7 @@
 #include "model/thresholds.h"
 #include "model/usage/gpucall.h"
 #include "summarize/namefacts.h"
+#include "summarize/stalls/holder.h"
 #include "summarize/usage/gaps.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ struct lengths {
 
 /* A long execution. */
 struct stall {
-	int64_t length_ns;
+	int64_t start_ns, length_ns;
 	int64_t critical_ns; /* of it, on the critical path */
 	uint32_t node, iteration;
 	uint8_t class, kind;
@@ -87,6 +88,7 @@ static int add_long(struct stall_look *look, const struct host_segment *seg)
 {
 	const struct pass *p = look->p;
 	struct stall new = {
+		.start_ns = seg->start_ns,
 		.length_ns = seg->end_ns - seg->start_ns,
 		.critical_ns = critical_ns(look, seg),
 		.node = seg->node,
@@ -371,6 +373,40 @@ static int add_all(struct stall_look *look)
 	return add_names(look);
 }
 
+static int start_cmp(const void *a, const void *b)
+{
+	const struct stall *x = a, *y = b;
+
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/* Who held the lock meanwhile, if it was one. */
+static int find_holder(struct stall_look *look)
+{
+	gap_list times = { 0 };
+	int64_t until_ns = INT64_MIN;
+	int error = 0;
+
+	if (look->found.cnt > 0)
+		qsort(look->found.data, look->found.cnt, sizeof(*look->found.data), start_cmp);
+	for (size_t i = 0; i < look->found.cnt && error == 0; i++) {
+		const struct stall *s = &look->found.data[i];
+		int64_t end_ns = s->start_ns + s->length_ns;
+
+		if (!s->is || end_ns <= until_ns)
+			continue;
+		if (times.cnt > 0 && s->start_ns <= until_ns)
+			times.data[times.cnt - 1].end_ns = end_ns;
+		else
+			error = gaps_add(&times, s->start_ns, end_ns);
+		until_ns = end_ns;
+	}
+	if (error == 0)
+		error = holder_find(look->p, &times, look->fp);
+	vec_done(&times);
+	return error;
+}
+
 static int look_at_host(struct stall_look *look)
 {
 	int error = find_gaps(look);
@@ -383,7 +419,8 @@ static int look_at_host(struct stall_look *look)
 		qsort(look->found.data, look->found.cnt, sizeof(*look->found.data), stall_cmp);
 	judge_all(look);
 	drop_long_iterations(look);
-	return add_all(look);
+	error = add_all(look);
+	return error == 0 ? find_holder(look) : error;
 }
 
 int stalls_add(struct pass *p, struct fingerprint *fp)
