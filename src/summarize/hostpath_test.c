@@ -57,12 +57,35 @@ static void a_call_that_begins_before_its_caller_is_its_call(void **state)
 	fingerprint_done(&fp);
 }
 
+/* record_function() begins its annotation in its own __enter__(), now earlier there, now later. */
+static void an_annotation_begins_in_the_function_that_makes_it(void **state)
+{
+	(void)state;
+	for (int64_t begin = 120000; begin <= 180000; begin += 30000) {
+		struct fingerprint fp;
+
+		event(KIND_PYTHON, "next", 100000, 900000);
+		event(KIND_PYTHON, "__enter__", 110000, 190000);
+		event(KIND_ANNOTATION, "enumerate(DataLoader)#Iter.__next__", begin, 890000);
+		event(KIND_PYTHON, "fetch", 200000, 800000);
+		fp = summarized();
+		assert_share(&fp, "next/enumerate(DataLoader)#Iter.__next__/fetch", CLASS_HOST,
+			     600000);
+		fingerprint_done(&fp);
+		if (begin < 180000) {
+			(void)trace_free(NULL);
+			(void)trace_new(NULL);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(an_operator_that_computes_mostly_itself_is_no_wrapper),
 		TEST(a_program_that_seems_to_begin_in_an_operator_follows_it),
 		TEST(a_call_that_begins_before_its_caller_is_its_call),
+		TEST(an_annotation_begins_in_the_function_that_makes_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

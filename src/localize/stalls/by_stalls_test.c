@@ -2,6 +2,7 @@
 #include "localize/test_fixture.h"
 
 #include <math.h>
+#include <string.h>
 
 #define TEST(f) cmocka_unit_test_teardown(f, done)
 
@@ -174,6 +175,77 @@ static void lengths_of_the_switch_interval_are_waits_for_the_interpreter(void **
 	test_assert_ranks(f, "0");
 }
 
+/* Stalls in Python itself, of which the trace shows who executed meanwhile. */
+static void another_thread_that_executes_in_them_holds_the_interpreter(void **state)
+{
+	const struct finding *f;
+
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		struct fingerprint *fp;
+
+		run_on_two_hosts(1);
+		fp = &job.workers[0].fp;
+		stall(0, 0, 8, NAMES);
+		fp->stalls.inside_cnt = 0;
+		fp->host_stats.other_cpu_frac = known != 0 ? 0.16 : 0.06; /* of 0.16 in stalls */
+		fp->host_stats.other_name = "train.py(9): export";
+		assert_null(found());
+		f = test_find(&report, "gil-contention");
+		assert_int_equal(f != NULL, known);
+		if (f != NULL)
+			assert_non_null(strstr(f->title, "train.py(9): export"));
+		(void)done(NULL);
+	}
+}
+
+/* As run_on_two_hosts(), of a job that ran: two stalls of ms in each iteration of each worker. */
+static void stall_all(double ms)
+{
+	for (size_t w = 0; w < job.cnt; w++) {
+		struct fp_stalls *stalls = &job.workers[w].fp.stalls;
+		struct arena *arena = &job.workers[w].fp.arena;
+
+		stalls->known = true;
+		stalls->iteration_cnt = job.workers[w].fp.iteration_cnt;
+		stalls->iteration_ns = arena_calloc(arena, stalls->iteration_cnt + 1,
+						    sizeof(*stalls->iteration_ns));
+		stalls->names = arena_calloc(arena, NAMES, sizeof(*stalls->names));
+		assert_non_null(stalls->iteration_ns);
+		assert_non_null(stalls->names);
+		assert_int_equal(stalls->iteration_cnt, ITERATIONS);
+		stall(w, 0, ms, NAMES);
+	}
+}
+
+/* Who has more to do in a place is stalled there more, too: the place is named, and named first. */
+static void who_works_longer_than_the_others_is_not_excused_by_stalls(void **state)
+{
+	static const struct test_place place = { NULL, KIND_PYTHON, "train.py(8): augment",
+						 CLASS_HOST };
+
+	(void)state;
+	for (int works = 0; works < 2; works++) {
+		struct fingerprint *fp;
+
+		test_play_late(&job, &place, 1, 30);
+		stall_all(16);
+		fp = &job.workers[1].fp;
+		for (size_t i = 0; i < fp->function_cnt; i++) {
+			struct fp_function *f = &fp->functions[i];
+
+			if (f->class == CLASS_HOST)
+				f->stall_ns =
+					works != 0 ? 2 * f->thread_ns / 3 : 19 * f->thread_ns / 20;
+		}
+		assert_non_null(found());
+		assert_int_equal(report.finding_cnt, 1 + (size_t)works);
+		assert_string_equal(report.findings[0].cause,
+				    works != 0 ? "cpu-bound-python" : "random-stalls");
+		(void)done(NULL);
+	}
+}
+
 /* A function that is long because it stalls is no second fault; one that is long anyway is. */
 static void what_stalls_explain_is_not_accused_again(void **state)
 {
@@ -204,6 +276,8 @@ int main(void)
 		TEST(short_stalls_are_no_finding),
 		TEST(where_the_scheduler_was_measured_that_decides),
 		TEST(lengths_of_the_switch_interval_are_waits_for_the_interpreter),
+		TEST(another_thread_that_executes_in_them_holds_the_interpreter),
+		TEST(who_works_longer_than_the_others_is_not_excused_by_stalls),
 		TEST(what_stalls_explain_is_not_accused_again),
 	};
 

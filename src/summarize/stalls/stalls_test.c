@@ -225,6 +225,68 @@ static void lengths_of_waits_for_the_interpreter_are_counted(void **state)
 	fingerprint_done(&fp);
 }
 
+/*
+ * Each second step stalls for 20 ms at its begin; another thread is in callee, called by a function of
+ * the user, for within_ms of that and for between_ms later in every step.
+ */
+static struct fingerprint played_beside(const char *callee, int64_t within_ms, int64_t between_ms)
+{
+	uint16_t beside = trace_lane(&trace, LANE_THREAD, 1, 99);
+
+	for (size_t i = 0; i < STEPS; i++) {
+		int64_t now = (int64_t)i * STEP_NS, begin = now + US;
+
+		event(KIND_ANNOTATION, "ProfilerStep#1", now, now + STEP_NS);
+		event(KIND_OPERATOR, "aten::add", now, now + (i % 2 != 0 ? 20 * MS : 50 * US));
+		if (i % 2 != 0) {
+			(void)trace_event(&trace, KIND_PYTHON, beside, "train.py(9): export", begin,
+					  within_ms * MS);
+			(void)trace_event(&trace, KIND_PYTHON, beside, callee, begin,
+					  within_ms * MS);
+		}
+		play_others(now + 30 * MS);
+		if (between_ms > 0)
+			(void)trace_event(&trace, KIND_PYTHON, beside, callee, now + 40 * MS,
+					  between_ms * MS);
+	}
+	return summarized();
+}
+
+static void who_executes_in_the_stalls_alone_holds_the_lock(void **state)
+{
+	struct fingerprint fp = played_beside("json/encoder.py(205): iterencode", 19, 10);
+
+	(void)state;
+	assert_int_equal(fp.stalls.cnt, STEPS / 2);
+	assert_non_null(fp.host_stats.other_name);
+	assert_string_equal(fp.host_stats.other_name,
+			    "train.py(9): export > json/encoder.py(205): iterencode");
+	assert_float_equal(fp.host_stats.other_cpu_frac, (19.0 / 2 + 10) / 200, 1e-3);
+	fingerprint_done(&fp);
+}
+
+static void no_holder_is_known(const char *callee, int64_t within_ms, int64_t between_ms)
+{
+	struct fingerprint fp = played_beside(callee, within_ms, between_ms);
+
+	assert_int_equal(fp.stalls.cnt, STEPS / 2);
+	assert_true(fp.host_stats.other_name == NULL || fp.host_stats.other_name[0] == '\0');
+	assert_true(fp.host_stats.other_cpu_frac < 0);
+	fingerprint_done(&fp);
+}
+
+/* A wait that is not known as one is as long between stalls. */
+static void who_waits_meanwhile_holds_nothing(void **state)
+{
+	no_holder_is_known("<built-in function sleep>", 19, 0);
+	(void)trace_free(state);
+	(void)trace_new(state);
+	no_holder_is_known("<built-in method next_event of grpc object>", 19, 155);
+	(void)trace_free(state);
+	(void)trace_new(state);
+	no_holder_is_known("json/encoder.py(205): iterencode", 8, 0);
+}
+
 static void nothing_is_known_of_few_iterations_or_samples(void **state)
 {
 	struct fingerprint fp;
@@ -278,6 +340,8 @@ int main(void)
 		STALL_TEST(collections_and_waits_are_no_stalls),
 		STALL_TEST(what_device_work_hides_is_no_stall),
 		STALL_TEST(lengths_of_waits_for_the_interpreter_are_counted),
+		STALL_TEST(who_executes_in_the_stalls_alone_holds_the_lock),
+		STALL_TEST(who_waits_meanwhile_holds_nothing),
 		STALL_TEST(nothing_is_known_of_few_iterations_or_samples),
 		STALL_TEST(without_memory_nothing_is_left_behind),
 	};
