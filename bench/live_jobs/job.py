@@ -27,7 +27,7 @@ from reports import read_report  # noqa: E402
 
 MARK = "LIVE_JOBS_RUN"  # in the environment of each process of a run
 WARM_STEPS = 20
-RECORD_BEFORE, RECORD_STEPS, RECORD_AFTER = 20, 8, 10
+RECORD_BEFORE, RECORD_STEPS, RECORD_AFTER = 23, 8, 10
 START_S = 120  # a program that has made no step by then is broken
 ARM = "import injected\n\ninjected.arm(globals())\n\n"
 FINDING_KEYS = ("id", "cause", "title", "scope", "ranks", "rank_count", "gain_pct", "confidence")

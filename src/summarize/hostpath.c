@@ -5,10 +5,12 @@
 #include "summarize/namefacts.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define PATH_ROUNDING_NS 1000 /* writers give microseconds, and some cut their digits */
 #define PATH_EARLY_NS 50000   /* by so much may a function seem to begin before its elder ends */
 #define PATH_EARLY_FRAC 8     /* or by this part of the elder's length */
+#define ENTER_DEPTH 3	      /* calls from __enter__() to where the annotation begins */
 
 struct level {
 	int64_t end_ns;
@@ -367,6 +369,27 @@ static bool begins_anew(const struct hostwalk *w, const struct level *top, const
 }
 
 /*
+ * Whether the thread is in the __enter__() of a context manager: an annotation that begins there is
+ * the context, and no call of it, however much of the call is left.
+ */
+static bool is_entering(const struct hostwalk *w)
+{
+	const struct trace *t = w->path->trace;
+
+	for (size_t up = 0; up < ENTER_DEPTH && up < w->stack.cnt; up++) {
+		const struct level *level = &w->stack.data[w->stack.cnt - 1 - up];
+		const struct event *e =
+			level->event != EVENT_NONE ? &t->events[level->event] : NULL;
+
+		if (e == NULL || e->kind != KIND_PYTHON)
+			return false;
+		if (strstr(event_name(t, e), ": __enter__") != NULL)
+			return true;
+	}
+	return false;
+}
+
+/*
  * Whether an event that begins in a level and outlives it follows the level: most of it is behind
  * the level's end, and the overlap is short. As a call of the level it would be lost, and its
  * caller named. A frame of which the level is the caller is its call, whatever the times are.
@@ -381,8 +404,7 @@ static bool follows_early(const struct hostwalk *w, const struct level *top, con
 	if (event_end_ns(e) - top->end_ns <= overlap_ns ||
 	    (e->kind == KIND_PYTHON && e->parent == top->event))
 		return false;
-	/* It begins in its own __enter__(), however much of that is left. */
-	if (e->kind == KIND_ANNOTATION && w->path->trace->events[top->event].kind == KIND_PYTHON)
+	if (e->kind == KIND_ANNOTATION && is_entering(w))
 		return true;
 	return overlap_ns <= MAX((int64_t)PATH_EARLY_NS, length_ns / PATH_EARLY_FRAC) &&
 	       overlap_ns < length_ns;

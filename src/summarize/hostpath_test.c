@@ -65,7 +65,8 @@ static void an_annotation_begins_in_the_function_that_makes_it(void **state)
 		struct fingerprint fp;
 
 		event(KIND_PYTHON, "next", 100000, 900000);
-		event(KIND_PYTHON, "__enter__", 110000, 190000);
+		event(KIND_PYTHON, "torch/autograd/profiler.py(918): __enter__", 110000, 190000);
+		event(KIND_PYTHON, "torch/_ops.py(1267): __call__", 115000, 185000);
 		event(KIND_ANNOTATION, "enumerate(DataLoader)#Iter.__next__", begin, 890000);
 		event(KIND_PYTHON, "fetch", 200000, 800000);
 		fp = summarized();
@@ -79,6 +80,20 @@ static void an_annotation_begins_in_the_function_that_makes_it(void **state)
 	}
 }
 
+/* A step of the profiler that begins early in a function hides none of the function's calls. */
+static void a_step_that_begins_in_a_function_leaves_its_calls(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_PYTHON, "train", 0, 500000);
+	event(KIND_ANNOTATION, "ProfilerStep#2", 20000, 1600000);
+	event(KIND_PYTHON, "forward", 100000, 400000);
+	fp = summarized();
+	assert_share(&fp, "train/forward", CLASS_HOST, 300000);
+	fingerprint_done(&fp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -86,6 +101,7 @@ int main(void)
 		TEST(a_program_that_seems_to_begin_in_an_operator_follows_it),
 		TEST(a_call_that_begins_before_its_caller_is_its_call),
 		TEST(an_annotation_begins_in_the_function_that_makes_it),
+		TEST(a_step_that_begins_in_a_function_leaves_its_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
