@@ -7,7 +7,6 @@
 #include "localize/waits/waits.h"
 #include "localize/witness/gil.h"
 #include "model/place/place.h"
-#include "model/place/pywait.h"
 #include "model/thresholds.h"
 #include "model/usage/gpucall.h"
 
@@ -317,36 +316,6 @@ static bool waits_for_gil(const struct job *job, const struct accusation *a)
 	return frame != FRAME_NONE && !a->spread && gil_is_wait(&job->frames.data[frame]);
 }
 
-/* Where the thread sleeps or waits, if it uses no CPU there. */
-static bool is_system_call(const struct job *job, uint32_t frame)
-{
-	return frame != FRAME_NONE &&
-	       strncmp(job->frames.data[frame].name, CALL_PREFIX, strlen(CALL_PREFIX)) == 0;
-}
-
-/* In these a thread uses no CPU, however few it gets; in others it may, as in a read of a cache. */
-static bool is_sleep(const struct job *job, uint32_t frame)
-{
-	static const char *const calls[] = { "nanosleep>", "clock_nanosleep>", "futex>",
-					     "poll>",	   "ppoll>",	       "select>",
-					     "pselect6>",  "epoll_wait>",      "epoll_pwait>",
-					     "pause>",	   "wait4>",	       "waitid>",
-					     "flock>" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(calls) && is_system_call(job, frame); i++) {
-		if (strcmp(job->frames.data[frame].name + strlen(CALL_PREFIX), calls[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Where the thread waits by a call of Python, as traces with stacks show it. */
-static bool is_python_wait(const struct job *job, uint32_t frame)
-{
-	return frame != FRAME_NONE && job->frames.data[frame].kind == KIND_PYTHON &&
-	       pywait_is(job->frames.data[frame].name);
-}
-
 /* Whether most of the others that run the accused's function run it over NVLink. */
 static bool others_use_nvlink(const struct job *job, const struct accusation *a)
 {
@@ -409,8 +378,8 @@ static enum cause cause_of_host(const struct job *job, const struct accusation *
 
 	bool busy = f->mu + wanted_cpu(job, f) >= THREAD_BUSY; /* false: not, or not measured */
 
-	if (a->class == CLASS_IDLE || is_sleep(job, frame) ||
-	    (!busy && (is_system_call(job, frame) || is_python_wait(job, frame))))
+	if (a->class == CLASS_IDLE || waits_sleeps(job, frame) ||
+	    (!busy && waits_in_call(job, frame)))
 		return CAUSE_HOST_STALL;
 	if (kind == KIND_PYTHON && busy && is_pushed_aside(job, a, f))
 		return CAUSE_CPU_STARVED;

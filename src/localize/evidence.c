@@ -485,6 +485,13 @@ static bool is_only_long(const struct draft *d)
 				d->cause == CAUSE_CPU_PYTHON || d->cause == CAUSE_SLOW_OPERATOR);
 }
 
+/* Pauses at places that have nothing in common look like collections, and may be a lack of CPUs. */
+static bool is_only_like_collections(const struct draft *d)
+{
+	return d->cause == CAUSE_GC && d->a->place_cnt > 0 && !(d->facts.gc_ns > 0) &&
+	       !job_frame_collects(d->job, waits_frame(d->a, d->job));
+}
+
 /* How much may be believed: enough iterations, late in most of them, a real loss. */
 enum confidence evidence_confidence(const struct draft *d)
 {
@@ -517,7 +524,7 @@ enum confidence evidence_confidence(const struct draft *d)
 								 : CONFIDENCE_MEDIUM;
 	}
 	if (analyzed >= CONFIDENCE_ITERATIONS && late >= analyzed / 2 &&
-	    cost_pct >= CONFIDENCE_COST_PCT)
+	    cost_pct >= CONFIDENCE_COST_PCT && !is_only_like_collections(d))
 		return CONFIDENCE_HIGH;
 	return cost_pct >= CONFIDENCE_COST_PCT || late >= analyzed / 2 ? CONFIDENCE_MEDIUM
 								       : CONFIDENCE_LOW;

@@ -3,6 +3,7 @@
 
 #include "localize/usercode.h"
 #include "model/place/awaited.h"
+#include "model/place/pywait.h"
 
 #include <string.h>
 
@@ -24,6 +25,37 @@ static uint32_t parent_of(const struct job *job, uint32_t frame)
 static bool begins(const char *name, const char *word)
 {
 	return strncmp(name, word, strlen(word)) == 0;
+}
+
+/* Whether a name is that of a system call: then what follows the prefix, else NULL. */
+static const char *call_of(const struct job *job, uint32_t frame)
+{
+	const char *name = name_of(job, frame);
+
+	return begins(name, CALL_PREFIX) ? name + strlen(CALL_PREFIX) : NULL;
+}
+
+bool waits_sleeps(const struct job *job, uint32_t frame)
+{
+	static const char *const calls[] = { "nanosleep>", "clock_nanosleep>", "futex>",
+					     "poll>",	   "ppoll>",	       "select>",
+					     "pselect6>",  "epoll_wait>",      "epoll_pwait>",
+					     "pause>",	   "wait4>",	       "waitid>",
+					     "flock>" };
+	const char *call = call_of(job, frame);
+
+	for (size_t i = 0; i < ARRAY_SIZE(calls) && call != NULL; i++) {
+		if (strcmp(call, calls[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool waits_in_call(const struct job *job, uint32_t frame)
+{
+	return call_of(job, frame) != NULL ||
+	       (frame != FRAME_NONE && job->frames.data[frame].kind == KIND_PYTHON &&
+		pywait_is(name_of(job, frame)));
 }
 
 /* A function of Python's modules that waits for threads and processes. */

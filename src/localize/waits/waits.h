@@ -13,6 +13,12 @@
 /* The frame of the function that most of an accusation is in, FRAME_NONE: none. */
 uint32_t waits_frame(const struct accusation *a, const struct job *job);
 
+/* Whether a frame is a system call in which a thread uses no CPU, however few it gets. */
+bool waits_sleeps(const struct job *job, uint32_t frame);
+
+/* Whether it is any system call, or a call of Python that waits: a thread may be busy in some. */
+bool waits_in_call(const struct job *job, uint32_t frame);
+
 /*
  * Whether the thread waits there for another thread or process: in Python's own modules, or for a
  * lock in the user's function. O(frames * functions) for the latter.

@@ -3,6 +3,7 @@
 
 #include "base/stats.h"
 #include "localize/witness/excess.h"
+#include "model/place/pywait.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -183,7 +184,10 @@ static bool may_compute(const struct job *job, const struct job_function *f, uin
 	       fp->host_stats.run_delay_frac * (double)fp->window_ns < pause_ns / 2;
 }
 
-/* Python, a collection, or, without stacks, a stretch between what was recorded. */
+/*
+ * Python, a collection, or, without stacks, a stretch between what was recorded. No collection begins
+ * while a thread waits.
+ */
 static bool can_pause(const struct job *job, const struct job_function *f)
 {
 	uint8_t kind = f->frame != FRAME_NONE ? job->frames.data[f->frame].kind : KIND_OTHER;
@@ -192,7 +196,9 @@ static bool can_pause(const struct job *job, const struct job_function *f)
 		return false;
 	if (f->class == CLASS_IDLE)
 		return excess_is_stretch(&job->frames.data[f->frame]);
-	return f->class == CLASS_HOST && (kind == KIND_PYTHON || kind == KIND_GC);
+	return f->class == CLASS_HOST &&
+	       (kind == KIND_GC ||
+		(kind == KIND_PYTHON && !pywait_is(job->frames.data[f->frame].name)));
 }
 
 static bool is_pause_of(struct pauses *p, uint32_t worker, uint32_t function)
