@@ -407,6 +407,10 @@ static void evidence_of_host(struct draft *d)
 	if (d->cause == CAUSE_GIL || d->cause == CAUSE_HOST_STALL || d->cause == CAUSE_SLOW_DATA ||
 	    d->cause == CAUSE_CPU_PYTHON)
 		per_iteration(d, "the training thread used a CPU", f->cpu_ns, f->cpu_peers_ns);
+	if (d->cause == CAUSE_CPU_PYTHON && isnan(f->cpu_ns) && isnan(f->mu))
+		EVIDENCE(d,
+			 "CPU times were not recorded: it may wait there, for a lock or in a call "
+			 "without a frame of its own");
 	if (d->cause == CAUSE_GIL && draft_holder_known(d))
 		EVIDENCE(
 			d,
@@ -488,8 +492,10 @@ static bool is_only_long(const struct draft *d)
 /* Pauses at places that have nothing in common look like collections, and may be a lack of CPUs. */
 static bool is_only_like_collections(const struct draft *d)
 {
+	uint32_t frame = waits_frame(d->a, d->job);
+
 	return d->cause == CAUSE_GC && d->a->place_cnt > 0 && !(d->facts.gc_ns > 0) &&
-	       !job_frame_collects(d->job, waits_frame(d->a, d->job));
+	       (frame == FRAME_NONE || !job_frame_collects(d->job, frame));
 }
 
 /* How much may be believed: enough iterations, late in most of them, a real loss. */
