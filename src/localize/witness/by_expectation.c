@@ -139,6 +139,7 @@ static int find_alike(const struct job *job, struct excess *e)
 	return 0;
 }
 
+/* ret: its arrays are used again where it has some. */
 static int measure(const struct job *job, const double *waited_frac,
 		   const struct accuse_options *options, uint32_t function, struct arena *arena,
 		   struct excess *ret)
@@ -146,8 +147,9 @@ static int measure(const struct job *job, const double *waited_frac,
 	const struct job_function *f = &job->functions.data[function];
 	struct excess e = { .function = function, .class = f->class };
 
-	e.of = arena_calloc(arena, job->worker_cnt + 1, sizeof(double));
-	e.alike = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool));
+	e.of = ret->of != NULL ? ret->of : arena_calloc(arena, job->worker_cnt + 1, sizeof(double));
+	e.alike = ret->alike != NULL ? ret->alike
+				     : arena_calloc(arena, job->worker_cnt + 1, sizeof(bool));
 	if (e.of == NULL || e.alike == NULL)
 		return -ENOMEM;
 	e.frame = place_of(job, f, worst_worker(f, job->worker_cnt));
@@ -384,12 +386,12 @@ int accuse_by_expectation(const struct job *job, const struct blame *blame,
 {
 	double limit = fmax(options->min_gain_frac, options->min_common_frac);
 	const double *waited_frac = find_waited(job, blame, arena);
+	struct excess e = { .of = NULL };
 
 	if (waited_frac == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < job->functions.cnt; i++) {
 		const struct job_function *f = &job->functions.data[i];
-		struct excess e;
 		bool heard;
 		int error;
 
