@@ -181,6 +181,9 @@ static void of_many_damaged_messages_each_is_counted_and_the_hub_goes_on(void **
 		run();
 	}
 	stats = leader_stats(f.leader);
+	print_message("%llu messages: taken=%llu refused=%llu dropped=%llu\n",
+		      (unsigned long long)cnt, (unsigned long long)stats.taken,
+		      (unsigned long long)stats.refused, (unsigned long long)stats.dropped);
 	/* A message is taken or refused; of one that is taken, a part may be refused. */
 	assert_true(stats.taken > 0 && stats.taken < cnt);
 	assert_true(stats.refused >= cnt - stats.taken);
