@@ -34,6 +34,8 @@ demo-cluster: all ## a job on three hosts (network namespaces, else loopback) in
 
 chaos: all ## trouble at CHAOS_POINTS random moments of profiles over three hosts (200 of each kind)
 	@tools/bootstrap demo cluster
+	@PERFTRACKER_CHAOS_POINTS=$(or $(CHAOS_POINTS),200) build/src/live/follower_guard_test
+	@PERFTRACKER_CHAOS_POINTS=$(or $(CHAOS_POINTS),200) build/src/live/leader_up_test
 	@cd tests/chaos && PERFTRACKER_CHAOS_POINTS=$(or $(CHAOS_POINTS),200) python3 -m unittest -v chaos_test spool_test
 
 asan: ## unit tests with AddressSanitizer and UBSan

@@ -5,8 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Large enough that a pass has few blocks, small enough for a tiny report. */
+/*
+ * Large enough that a pass has few blocks. The first ones are small: of a hundred thousand
+ * fingerprints of some kilobytes each, what lies unused at the end of a page counts.
+ */
 #define BLOCK_BYTES (64u * 1024u)
+#define FIRST_BLOCK_BYTES 1024u
+#define FIRST_BYTES (32u * 1024u)
 #define ALIGN 16u
 
 struct arena_block {
@@ -35,7 +40,8 @@ void arena_done(struct arena *arena)
 
 static struct arena_block *block_new(struct arena *arena, size_t need)
 {
-	size_t size = MAX((size_t)BLOCK_BYTES, need);
+	size_t usual = arena->total_bytes < FIRST_BYTES ? FIRST_BLOCK_BYTES : BLOCK_BYTES;
+	size_t size = MAX(usual, need);
 	struct arena_block *block;
 
 	if (size > SIZE_MAX - sizeof(*block))
@@ -47,7 +53,7 @@ static struct arena_block *block_new(struct arena *arena, size_t need)
 	block->used = 0;
 	arena->total_bytes += sizeof(*block) + size;
 	/* A block made for one large piece is full at once: keep filling the old one. */
-	if (need > BLOCK_BYTES / 4 && arena->head != NULL) {
+	if (need > usual / 4 && arena->head != NULL) {
 		block->next = arena->head->next;
 		arena->head->next = block;
 	} else {

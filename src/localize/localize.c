@@ -368,9 +368,13 @@ static struct conclude_late find_late(const struct run *r, const char *why, doub
 	struct conclude_late ret = { .rank = -1 };
 
 	for (uint32_t w = 0; w < r->job.worker_cnt; w++) {
-		double loss = fmin(chance_own_loss(&r->blame, w), felt_loss(&r->job, &r->blame, w));
-		double lost = loss / r->job.workers[w].iterations;
+		double own = chance_own_loss(&r->blame, w),
+		       iterations = r->job.workers[w].iterations;
+		double lost = own / iterations;
 
+		/* What others felt takes long to find, and is asked only where it can matter. */
+		if (lost / 1e6 > ret.ms && 100 * lost >= least_pct * r->job.iteration_ns)
+			lost = fmin(own, felt_loss(&r->job, &r->blame, w)) / iterations;
 		if (lost / 1e6 <= ret.ms || 100 * lost < least_pct * r->job.iteration_ns ||
 		    is_accused(r, w) || excuse(r, w) != why)
 			continue;

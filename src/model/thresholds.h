@@ -348,7 +348,7 @@
  * ANYSIZE_BLAME_MAX: workers | measured: docs/center.md | larger jobs are localized by columns,
  * without blame
  */
-#define ANYSIZE_BLAME_MAX 32768
+#define ANYSIZE_BLAME_MAX 131072
 
 /*
  * INGEST_WHOLE_MAX: workers | not recorded | jobs that the center received as messages and that

@@ -34,6 +34,7 @@ HOSTS, RANKS = 3, 2  # ranks of each host
 WORLD = HOSTS * RANKS
 LIMIT_S = 240  # a window waits for two minutes for a rank whose daemon is gone
 LONGEST_S = 3.0  # of a profile, about
+CLOCKS_S = 600  # by so much clocks of hosts are off
 
 
 class Loopback:
@@ -68,6 +69,8 @@ class ChaosTest(live.LiveTest):
             "PERFTRACKER_STORE": "none",
         }
         self.point = 0
+        self.clocks: dict[int, dict[str, str]] = {}  # by host: the environment of its processes
+        self.real_clock: list[str] = []  # before a job that cannot run with another clock
 
     # --- the job ---
 
@@ -76,6 +79,7 @@ class ChaosTest(live.LiveTest):
         runtime.mkdir(mode=0o700, exist_ok=True)
         return {
             **self.env,
+            **self.clocks.get(host, {}),
             "XDG_RUNTIME_DIR": str(runtime),
             "WORLD_SIZE": str(HOSTS),
             "RANK": str(host),
@@ -87,8 +91,8 @@ class ChaosTest(live.LiveTest):
         words = [
             live.PROGRAM, "run", "--out", str(self.place / f"out{host}"), "--no-audit",
             "--no-checkup", "--min-gap", "0", "--learn", "3", "--steps", "10", "--",
-            sys.executable, live.FAKE_JOB, "--world", str(WORLD), "--first", str(RANKS * host),
-            "--ranks", str(RANKS), "--until", str(self.place / "end"),
+            *self.real_clock, sys.executable, live.FAKE_JOB, "--world", str(WORLD),
+            "--first", str(RANKS * host), "--ranks", str(RANKS), "--until", str(self.place / "end"),
             "--record", str(self.place / "orders"), "--pids", str(self.place / f"pids{host}"),
         ]  # fmt: skip
         with open(self.place / f"log{host}", "wb") as log:
@@ -267,6 +271,39 @@ class Survives(ChaosTest):
                 asked.communicate(timeout=LIMIT_S)
                 self.until("all ranks", lambda: self.report_of(self.profile())[0] == WORLD)
             self.end()
+
+    def test_hosts_whose_clocks_are_off(self) -> None:
+        """PerfTracker on one host is ten minutes ahead, that of another one as much behind."""
+        library = next(pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
+        if library is None:
+            self.skipTest("libfaketime is not installed")
+        # Python's sleep() fails with it: the ranks keep the clock of this machine.
+        self.real_clock = ["env", "-u", "LD_PRELOAD"]
+        for _ in range(POINTS):
+            offsets = [-CLOCKS_S, 0, CLOCKS_S]
+            self.random.shuffle(offsets)
+            for host, offset_s in enumerate(offsets):
+                self.clocks[host] = {
+                    "LD_PRELOAD": str(library), "FAKETIME": f"{offset_s:+d}",
+                    "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+                }  # fmt: skip
+            with self.hosts():
+                clocks = [int(self.clock(host)) for host in range(HOSTS)]
+                self.assertGreater(max(clocks) - min(clocks), CLOCKS_S, "clocks are alike")
+                self.wait_somewhere()
+                cnt, report = self.report_of(self.profile())
+                self.assertEqual(cnt, WORLD, self.logs())
+                self.assert_each_once(report, list(range(WORLD)))
+                for host in range(HOSTS):
+                    self.assertNotIn("event=order-refused", self.log(host))
+                self.end()
+
+    def clock(self, host: int) -> str:
+        """What the clock of a host shows, in seconds."""
+        words = self.net.command(host, ["date", "+%s"])
+        return subprocess.run(
+            words, env=self.host_env(host), check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
 
     def test_a_host_that_is_cut_off(self) -> None:
         why = network.available()

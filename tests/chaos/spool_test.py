@@ -23,6 +23,7 @@ import sys
 import time
 import unittest
 import zlib
+from collections.abc import Sequence
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
 
@@ -173,6 +174,37 @@ class Delivers(FleetTest):
         self.end_jobs("again", self.job)
         self.await_line(0, "event=job-ended")
         self.assert_nothing_is_lost(least=0)
+
+
+@unittest.skipUnless(LONG, "make chaos runs it")
+class FullDisk(Delivers):
+    """The spool of a host is on a disk of one page, which no result fits on."""
+
+    test_a_leader_that_is_killed = None
+    test_a_hub_that_is_killed_with_its_leaders = None
+    test_a_daemon_that_is_killed = None
+
+    def begin(
+        self, host: int, words: Sequence[str], log: str, **env: str
+    ) -> subprocess.Popen[bytes]:
+        if host == WORKERS[0] and "hostd" in words:
+            spool = self.folder / f"hostd{host}" / "spool"
+            spool.mkdir(mode=0o711, parents=True)
+            mount = f'mount -t tmpfs -o size=4k,mode=711 tmpfs {spool} && exec "$@"'
+            words = ["unshare", "--mount", "sh", "-c", mount, "sh", *words]
+        return super().begin(host, words, log, **env)
+
+    def test_results_come_though_nothing_can_be_kept(self) -> None:
+        daemon_log = next((self.folder / f"hostd{WORKERS[0]}").glob("u0/*/daemon.log"))
+        for _ in range(POINTS):
+            asked = self.profile()
+            asked.communicate(timeout=240)
+            self.assertEqual(asked.returncode, 0, self.logs())
+        self.until("the full disk", lambda: "event=result-not-kept" in daemon_log.read_text())
+        self.assertIn("No space left on device", daemon_log.read_text())
+        self.finish()
+        rows = self.rows("SELECT workers FROM report WHERE why = 'request'")
+        self.assertEqual(rows, [(len(WORKERS),)] * POINTS, self.logs())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contract of bus.h over a real nats-server, and what only a broker has: it goes away and comes
- * back, it refuses. Skipped where no nats-server is found.
+ * The contract of bus.h over a real nats-server (test_busconformance.h), and what only a broker has:
+ * it goes away and comes back, it refuses. Skipped where no nats-server is found.
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -10,6 +10,7 @@
 #include "live/link/broker.h"
 #include "live/link/bus.h"
 #include "live/link/jobcert.h"
+#include "live/link/test_busconformance.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,9 +34,6 @@ static struct {
 struct log {
 	char text[256];
 	unsigned calls;
-	uint64_t next; /* of a sequence */
-	bool disordered;
-	size_t len; /* of the latest message */
 };
 
 static void record(void *arg, const struct bus_message *message)
@@ -44,35 +42,9 @@ static void record(void *arg, const struct bus_message *message)
 	size_t at = strlen(log->text);
 
 	log->calls++;
-	log->len = message->len;
 	if (message->len < 32)
 		(void)snprintf(log->text + at, sizeof(log->text) - at, "%.*s;", (int)message->len,
 			       (const char *)message->data);
-}
-
-static void take_next(void *arg, const struct bus_message *message)
-{
-	struct log *log = arg;
-	uint64_t number;
-
-	assert_int_equal(message->len, sizeof(number));
-	memcpy(&number, message->data, sizeof(number));
-	log->disordered |= number < log->next;
-	log->next = number + 1;
-	log->calls++;
-}
-
-static void record_answer(void *arg, const struct bus_message *message)
-{
-	if (message != NULL)
-		record(arg, message);
-	else
-		((struct log *)arg)->calls += 100;
-}
-
-static void answer_pong(void *arg, const struct bus_message *message)
-{
-	assert_int_equal(bus_reply(arg, message, "pong", 4), 0);
 }
 
 /* A port that nobody uses now. */
@@ -145,18 +117,6 @@ static struct bus *connect_hub(void)
 	return bus;
 }
 
-/* Runs the buses until *calls reaches expected. Time counts, so that requests can end. */
-static void run_until(struct bus *a, struct bus *b, const unsigned *calls, unsigned expected)
-{
-	for (int64_t until_ns = clock_mono_ns() + WAIT_NS;
-	     *calls < expected && clock_mono_ns() < until_ns;) {
-		if (bus_run(a, clock_mono_ns()) + (b != NULL ? bus_run(b, clock_mono_ns()) : 0) ==
-		    0)
-			(void)usleep(1000);
-	}
-	assert_int_equal(*calls, expected);
-}
-
 /* For what is not to come: so long that it would have come. */
 static void run_for(struct bus *a, struct bus *b, int64_t time_ns)
 {
@@ -165,54 +125,6 @@ static void run_for(struct bus *a, struct bus *b, int64_t time_ns)
 		(void)bus_run(b, clock_mono_ns());
 		(void)usleep(1000);
 	}
-}
-
-/* in_flight: how many messages may be on their way; what the receiver cannot hold is dropped. */
-static void send_numbers(struct bus *from, struct bus *to, struct log *log, uint64_t cnt,
-			 uint64_t in_flight)
-{
-	for (uint64_t i = 0; i < cnt; i++) {
-		(void)bus_pub(from, "a.b", &i, sizeof(i));
-		for (int64_t until_ns = clock_mono_ns() + WAIT_NS;
-		     i >= log->next + in_flight && clock_mono_ns() < until_ns;)
-			(void)bus_run(to, clock_mono_ns());
-	}
-}
-
-static void messages_arrive_in_order_from_run_only(void **state)
-{
-	struct bus *from = connect_hub(), *to = connect_hub();
-	struct log log = { .calls = 0 };
-
-	(void)state;
-	assert_int_equal(bus_sub(to, "a.b", take_next, &log, NULL), 0);
-	(void)usleep(200000); /* the subscription is at the broker */
-	send_numbers(from, to, &log, 100000, 2000);
-	run_until(to, NULL, &log.calls, 100000);
-	assert_false(log.disordered);
-	assert_int_equal(bus_stats(to).dropped + bus_stats(from).dropped, 0);
-	(void)bus_close(from);
-	(void)bus_close(to);
-}
-
-/* Subjects of one publisher are one sequence, though each subscription is one of its own. */
-static void messages_of_several_subjects_arrive_in_order(void **state)
-{
-	static const char *const subjects[] = { "a.b", "c", "d.e.f" };
-	struct bus *from = connect_hub(), *to = connect_hub();
-	struct log log = { .calls = 0 };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(subjects); i++)
-		assert_int_equal(bus_sub(to, subjects[i], take_next, &log, NULL), 0);
-	(void)usleep(200000);
-	for (uint64_t i = 0; i < 3000; i++)
-		assert_int_equal(bus_pub(from, subjects[i % ARRAY_SIZE(subjects)], &i, sizeof(i)),
-				 0);
-	run_until(to, NULL, &log.calls, 3000);
-	assert_false(log.disordered);
-	(void)bus_close(from);
-	(void)bus_close(to);
 }
 
 /* A daemon must end with its job, also when the broker's host hangs. */
@@ -233,81 +145,6 @@ static void a_broker_that_takes_nothing_delays_neither_publishing_nor_the_end(vo
 	(void)bus_close(bus);
 	assert_true(clock_mono_ns() - from_ns < 3 * WAIT_NS);
 	assert_int_equal(subprocess_signal(f.broker.pid, SIGCONT), 0);
-}
-
-static void a_receiver_that_is_too_slow_loses_messages_and_counts_them(void **state)
-{
-	struct bus *from = connect_hub(), *to = connect_hub();
-	struct log log = { .calls = 0 };
-
-	(void)state;
-	assert_int_equal(bus_sub(to, "a.b", take_next, &log, NULL), 0);
-	(void)usleep(200000);
-	for (uint64_t sent = 0; sent < 3 * BUS_PENDING_CNT; sent += BUS_PENDING_CNT / 4) {
-		send_numbers(from, to, &log, BUS_PENDING_CNT / 4, UINT64_MAX / 2);
-		(void)usleep(200000); /* the sender's queue is empty again */
-	}
-	(void)bus_run(to, clock_mono_ns());
-	assert_int_equal(log.calls, BUS_PENDING_CNT);
-	assert_int_equal(bus_stats(to).dropped, 2 * BUS_PENDING_CNT);
-	(void)bus_close(from);
-	(void)bus_close(to);
-}
-
-static void patterns_are_exact_or_end_in_a_tail_and_may_overlap(void **state)
-{
-	struct bus *bus = connect_hub();
-	struct log exact = { .calls = 0 }, tail = { .calls = 0 };
-
-	(void)state;
-	assert_int_equal(bus_sub(bus, "a.b", record, &exact, NULL), 0);
-	assert_int_equal(bus_sub(bus, "a.>", record, &tail, NULL), 0);
-	(void)usleep(200000);
-	assert_int_equal(bus_pub(bus, "a.b", "1", 1), 0);
-	assert_int_equal(bus_pub(bus, "a.b.c", "2", 1), 0);
-	assert_int_equal(bus_pub(bus, "ab.c", "3", 1), 0);
-	run_until(bus, NULL, &tail.calls, 2);
-	run_until(bus, NULL, &exact.calls, 1);
-	assert_string_equal(exact.text, "1;");
-	assert_string_equal(tail.text, "1;2;");
-	assert_int_equal(bus_pub(bus, "a.*", "x", 1), -EINVAL);
-	(void)bus_close(bus);
-}
-
-static void a_large_message_comes_whole_and_a_larger_one_is_refused(void **state)
-{
-	static char large[BUS_MESSAGE_MAX + 1];
-	struct bus *bus = connect_hub();
-	struct log log = { .calls = 0 };
-
-	(void)state;
-	assert_int_equal(bus_sub(bus, "a", record, &log, NULL), 0);
-	(void)usleep(200000);
-	assert_int_equal(bus_pub(bus, "a", large, BUS_MESSAGE_MAX), 0);
-	run_until(bus, NULL, &log.calls, 1);
-	assert_int_equal(log.len, BUS_MESSAGE_MAX);
-	assert_int_equal(bus_pub(bus, "a", large, sizeof(large)), -EMSGSIZE);
-	(void)bus_close(bus);
-}
-
-static void a_request_gets_its_answer_or_ends(void **state)
-{
-	struct bus *asks = connect_hub(), *answers = connect_hub();
-	struct log log = { .calls = 0 };
-
-	(void)state;
-	assert_int_equal(bus_sub(answers, "ask", answer_pong, answers, NULL), 0);
-	(void)usleep(200000);
-	assert_int_equal(
-		bus_req(asks, "ask", "ping", 4, clock_mono_ns() + WAIT_NS, record_answer, &log), 0);
-	run_until(asks, answers, &log.calls, 1);
-	assert_string_equal(log.text, "pong;");
-	assert_int_equal(bus_req(asks, "nobody", "ping", 4, clock_mono_ns() + NSEC_PER_SEC / 5,
-				 record_answer, &log),
-			 0);
-	run_until(asks, answers, &log.calls, 101);
-	(void)bus_close(asks);
-	(void)bus_close(answers);
 }
 
 static void a_broker_that_comes_back_is_found_again(void **state)
@@ -489,18 +326,29 @@ const char *__tsan_default_suppressions(void)
 }
 #endif
 
+/* Two connections to one broker of all tests of the contract. */
+static int open_pair(void **state)
+{
+	static struct test_buses buses;
+
+	buses = (struct test_buses){ .from = connect_hub(), .to = connect_hub() };
+	*state = &buses;
+	return 0;
+}
+
+static int close_pair(void **state)
+{
+	test_buses_close(*state);
+	return 0;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
 
 int main(void)
 {
+	const struct CMUnitTest contract[] = BUS_CONFORMANCE(open_pair, close_pair);
 	const struct CMUnitTest tests[] = {
-		TEST(messages_arrive_in_order_from_run_only),
-		TEST(messages_of_several_subjects_arrive_in_order),
 		TEST(a_broker_that_takes_nothing_delays_neither_publishing_nor_the_end),
-		TEST(a_receiver_that_is_too_slow_loses_messages_and_counts_them),
-		TEST(patterns_are_exact_or_end_in_a_tail_and_may_overlap),
-		TEST(a_large_message_comes_whole_and_a_larger_one_is_refused),
-		TEST(a_request_gets_its_answer_or_ends),
 		TEST(a_broker_that_comes_back_is_found_again),
 		TEST(who_is_refused_is_told_why),
 		TEST(a_host_says_only_what_hosts_may_say),
@@ -515,5 +363,6 @@ int main(void)
 		(void)fprintf(stderr, "skipped: %s\n", err.text);
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests_name("contract", contract, open_all, close_all) +
+	       cmocka_run_group_tests_name("broker", tests, NULL, NULL);
 }

@@ -72,17 +72,17 @@ static bool same_kind(const struct transfer *a, const struct transfer *b)
 	       a->host_cnt == b->host_cnt && a->leader == b->leader;
 }
 
-static uint32_t count_hosts(const struct job *job, const struct shift_group *group)
+/* seen: by host, the number of the group that it was last seen in; number: of this group. */
+static uint32_t count_hosts(const struct job *job, const struct shift_group *group, uint32_t *seen,
+			    uint32_t number)
 {
 	uint32_t cnt = 0;
 
 	for (size_t m = 0; m < group->member_cnt; m++) {
-		size_t k = 0;
+		uint32_t host = job->workers[group->members[m].worker].host;
 
-		while (k < m && job->workers[group->members[k].worker].host !=
-					job->workers[group->members[m].worker].host)
-			k++;
-		cnt += k == m;
+		cnt += seen[host] != number;
+		seen[host] = number;
 	}
 	return cnt;
 }
@@ -122,11 +122,15 @@ static bool measure(const struct shift_group *group, int64_t instance, struct tr
 
 static int collect(struct sisters *s)
 {
+	_cleanup_free_ uint32_t *seen = calloc(s->job->worker_cnt + 1, sizeof(*seen));
+
+	if (seen == NULL)
+		return -ENOMEM;
 	for (uint32_t g = 0; g < s->blame->groups.cnt; g++) {
 		const struct shift_group *group = &s->blame->groups.data[g];
 		uint32_t leader = leader_of(s->job, group);
 		struct transfer t = { .member_cnt = (uint32_t)group->member_cnt,
-				      .host_cnt = count_hosts(s->job, group),
+				      .host_cnt = count_hosts(s->job, group, seen, g + 1),
 				      .group = g };
 
 		for (int64_t k = group->first; k <= group->last; k++) {

@@ -484,6 +484,48 @@ static int match(const struct job *job, struct arena *arena, struct blame *ret)
 	return shifts_find(workers, job->worker_cnt, arena, &ret->groups, &ret->unmatched_cnt);
 }
 
+/* What is asked of every worker must not take a look at all of the others. */
+static int find_worst(const struct job *job, struct arena *arena, struct blame *ret)
+{
+	size_t cnt = 0;
+
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		cnt = MAX(cnt, (size_t)job->workers[w].fp->iteration_cnt);
+	ret->worst = arena_calloc(arena, cnt + 1, sizeof(*ret->worst));
+	if (ret->worst == NULL)
+		return -ENOMEM;
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		for (size_t i = 0; i < job->workers[w].fp->iteration_cnt; i++) {
+			double ns = ret->workers[w].iteration_lost_ns[i];
+			struct blame_worst *worst = &ret->worst[i];
+
+			if (ns > worst->most_ns)
+				*worst = (struct blame_worst){ ns, worst->most_ns, w };
+			else
+				worst->second_ns = fmax(worst->second_ns, ns);
+		}
+	}
+	return 0;
+}
+
+static int index_waits(const struct job *job, struct arena *arena, struct blame *ret)
+{
+	size_t *first = arena_calloc(arena, job->worker_cnt + 2, sizeof(*first));
+
+	ret->wait_idx = arena_calloc(arena, ret->waits.cnt + 1, sizeof(*ret->wait_idx));
+	if (first == NULL || ret->wait_idx == NULL)
+		return -ENOMEM;
+	/* Shifted by one: after the filling, first[w] is where those of w begin. */
+	vec_foreach(wait, &ret->waits)
+		first[wait->from + 1]++;
+	for (size_t w = 1; w <= job->worker_cnt + 1; w++)
+		first[w] += first[w - 1];
+	for (size_t i = ret->waits.cnt; i-- > 0;)
+		ret->wait_idx[--first[ret->waits.data[i].from + 1]] = (uint32_t)i;
+	ret->wait_first = first + 1;
+	return 0;
+}
+
 int blame_find(const struct job *job, struct arena *arena, struct blame *ret)
 {
 	struct judge j = { .job = job, .blame = ret };
@@ -508,6 +550,10 @@ int blame_find(const struct job *job, struct arena *arena, struct blame *ret)
 		qsort(ret->why.data, ret->why.cnt, sizeof(*ret->why.data), why_cmp);
 	if (ret->waits.cnt > 0)
 		qsort(ret->waits.data, ret->waits.cnt, sizeof(*ret->waits.data), wait_cmp);
+	if (error == 0)
+		error = index_waits(job, arena, ret);
+	if (error == 0)
+		error = find_worst(job, arena, ret);
 	idmap_done(&j.why_of);
 	idmap_done(&j.wait_of);
 	return error;

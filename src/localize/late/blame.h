@@ -47,10 +47,21 @@ struct blame_worker {
 	double explained_by_comm_ns; /* lateness that came from waiting in other groups */
 };
 
+/* The two workers that lost most for the others in an iteration; 0: none lost anything. */
+struct blame_worst {
+	double most_ns, second_ns;
+	uint32_t worker; /* that lost most_ns */
+};
+
 struct blame {
 	struct blame_worker *workers; /* by worker index */
+	struct blame_worst
+		*worst; /* by iteration of the fingerprints, the longest of which counts */
 	VEC(struct blame_why) why;    /* by (worker, function) */
-	VEC(struct blame_wait) waits;
+	VEC(struct blame_wait) waits; /* the longest first */
+	/* Those for worker w: waits.data[wait_idx[i]], i in [wait_first[w], wait_first[w + 1]). */
+	size_t *wait_first;
+	uint32_t *wait_idx;
 	VEC(struct blame_loss) losses; /* by group */
 	shift_groups groups;	       /* arrays in the arena */
 	double lost_ns;		       /* sum over the workers */

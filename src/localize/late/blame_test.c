@@ -450,6 +450,63 @@ static void groups_that_meet_beside_each_other_lose_time_once(void **state)
 	test_job_done(&job);
 }
 
+/* The two largest losses in an iteration, and a worker's waits, as a look at all workers finds them. */
+static void assert_index(const struct heard *h)
+{
+	for (uint32_t w = 0; w < h->job.worker_cnt; w++) {
+		size_t first = h->blame.wait_first[w], cnt = 0;
+
+		for (size_t i = 0; i < h->job.workers[w].fp->iteration_cnt; i++) {
+			const struct blame_worst *worst = &h->blame.worst[i];
+			double others = 0;
+
+			for (uint32_t other = 0; other < h->job.worker_cnt; other++) {
+				if (other != w)
+					others = fmax(others,
+						      h->blame.workers[other].iteration_lost_ns[i]);
+			}
+			assert_float_equal(worst->worker == w && worst->most_ns > 0
+						   ? worst->second_ns
+						   : worst->most_ns,
+					   others, 0);
+		}
+		for (uint32_t i = 0; i < h->blame.waits.cnt; i++) {
+			if (h->blame.waits.data[i].from == w)
+				assert_int_equal(h->blame.wait_idx[first + cnt++], i);
+		}
+		assert_int_equal(h->blame.wait_first[w + 1], first + cnt);
+	}
+}
+
+static void what_is_kept_for_each_worker_is_what_all_workers_show(void **state)
+{
+	uint64_t random = 9;
+
+	(void)state;
+	for (int round = 0; round < 50; round++) {
+		size_t cnt = 2 + test_random(&random) % 5;
+		struct test_job job;
+		struct heard h;
+
+		test_job_init(&job, cnt, 0, 0);
+		for (int i = 0; i < 4; i++) {
+			test_iterate(&job);
+			for (size_t w = 0; w < cnt; w++) {
+				test_work(&job, w, &test_mm, 50);
+				if (test_random(&random) % 2 == 0)
+					test_work(&job, w, &test_nap,
+						  (double)(test_random(&random) % 40));
+			}
+			test_meet(&job, 0, 0, cnt, 2);
+		}
+		test_finish(&job);
+		hear(&h, &job);
+		assert_index(&h);
+		forget(&h);
+		test_job_done(&job);
+	}
+}
+
 static void equal_workers_are_healthy(void **state)
 {
 	struct test_job job;
@@ -537,6 +594,7 @@ int main(void)
 		cmocka_unit_test(a_late_worker_costs_what_the_others_stand_still),
 		cmocka_unit_test(lateness_in_two_groups_costs_once),
 		cmocka_unit_test(groups_that_meet_beside_each_other_lose_time_once),
+		cmocka_unit_test(what_is_kept_for_each_worker_is_what_all_workers_show),
 		cmocka_unit_test(equal_workers_are_healthy),
 		cmocka_unit_test(chance_alone_accuses_no_worker_in_1000_jobs),
 	};

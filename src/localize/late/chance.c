@@ -11,16 +11,11 @@ double chance_own_loss(const struct blame *blame, uint32_t w)
 }
 
 /* The largest loss of the other workers in an iteration. */
-static double worst_other(const struct job *job, const struct blame *blame, uint32_t w,
-			  size_t iteration)
+static double worst_other(const struct blame *blame, uint32_t w, size_t iteration)
 {
-	double worst = 0;
+	const struct blame_worst *worst = &blame->worst[iteration];
 
-	for (uint32_t i = 0; i < job->worker_cnt; i++) {
-		if (i != w && iteration < job->workers[i].fp->iteration_cnt)
-			worst = fmax(worst, blame->workers[i].iteration_lost_ns[iteration]);
-	}
-	return worst;
+	return worst->most_ns > 0 && worst->worker == w ? worst->second_ns : worst->most_ns;
 }
 
 bool chance_explains(const struct job *job, const struct blame *blame, uint32_t w)
@@ -29,8 +24,7 @@ bool chance_explains(const struct job *job, const struct blame *blame, uint32_t 
 	double sum = 0, square = 0, need, mean, variance;
 
 	for (size_t i = 0; i < cnt; i++) {
-		double lead =
-			blame->workers[w].iteration_lost_ns[i] - worst_other(job, blame, w, i);
+		double lead = blame->workers[w].iteration_lost_ns[i] - worst_other(blame, w, i);
 
 		sum += lead;
 		square += lead * lead;

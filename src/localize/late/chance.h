@@ -14,6 +14,6 @@ double chance_own_loss(const struct blame *blame, uint32_t w);
 
 /*
  * Whether chance could have made w lose more than all others. With one iteration false: that is
- * judged by its share of all lost time. O(workers * iterations).
+ * judged by its share of all lost time. O(iterations).
  */
 bool chance_explains(const struct job *job, const struct blame *blame, uint32_t w);

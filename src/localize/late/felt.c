@@ -58,11 +58,10 @@ double felt_loss(const struct job *job, const struct blame *blame, uint32_t w)
 {
 	double longest = 0;
 
-	vec_foreach(wait, &blame->waits) {
+	for (size_t i = blame->wait_first[w]; i < blame->wait_first[w + 1]; i++) {
+		const struct blame_wait *wait = &blame->waits.data[blame->wait_idx[i]];
 		double felt = wait->ns;
 
-		if (wait->from != w)
-			continue;
 		if (is_led_by_host(&job->workers[wait->to]))
 			felt = fmin(felt, synchronized_ns(job, wait->to));
 		longest = fmax(longest, felt);

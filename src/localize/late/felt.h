@@ -10,5 +10,5 @@
 
 #include "localize/late/blame.h"
 
-/* The longest that another worker stood still for w, over the window. O(waits + leads). */
+/* The longest that another worker stood still for w, over the window. O(waits for w + their leads). */
 double felt_loss(const struct job *job, const struct blame *blame, uint32_t w);

@@ -26,6 +26,8 @@ struct stall_sum {
 	VEC(struct name_count) names; /* of operators */
 };
 
+#define NO_WORKER UINT32_MAX
+
 struct look {
 	const struct job *job;
 	struct arena *arena;
@@ -119,14 +121,34 @@ static bool is_random(const struct stall_sum *sum)
 	       (double)most <= STALL_ONE_FRAC * (double)sum->named_cnt;
 }
 
-/* Whether the host of worker w, its first, has stalls at random. */
-static int judge_host(const struct job *job, uint32_t first, bool *ret)
+/* By worker: the next one of its host, NO_WORKER behind the last one. NULL: out of memory. */
+static uint32_t *list_hosts(const struct look *look)
+{
+	size_t cnt = look->job->worker_cnt;
+	_cleanup_free_ uint32_t *first = calloc(cnt + 1, sizeof(*first)); /* by host */
+	uint32_t *next = arena_calloc(look->arena, cnt + 1, sizeof(*next));
+
+	if (first == NULL || next == NULL)
+		return NULL;
+	for (size_t host = 0; host < cnt; host++)
+		first[host] = NO_WORKER;
+	for (size_t w = cnt; w-- > 0;) {
+		uint32_t host = host_of(look->job, (uint32_t)w);
+
+		next[w] = first[host];
+		first[host] = (uint32_t)w;
+	}
+	return next;
+}
+
+/* Whether a host has stalls at random. first: of its workers; next: list_hosts(). */
+static int judge_host(const struct job *job, uint32_t first, const uint32_t *next, bool *ret)
 {
 	struct stall_sum sum = { 0 };
 	int error = 0;
 
-	for (uint32_t w = first; w < job->worker_cnt && error == 0; w++) {
-		if (host_of(job, w) == host_of(job, first) && is_known(job->workers[w].fp))
+	for (uint32_t w = first; w != NO_WORKER && error == 0; w = next[w]) {
+		if (is_known(job->workers[w].fp))
 			error = sum_add(&sum, &job->workers[w]);
 	}
 	*ret = error == 0 && (is_random(&sum) || are_held(&sum));
@@ -139,16 +161,17 @@ static int find_struck(struct look *look)
 	const struct job *job = look->job;
 	bool *random = arena_calloc(look->arena, job->worker_cnt + 1, sizeof(*random));
 	bool *judged = arena_calloc(look->arena, job->worker_cnt + 1, sizeof(*judged));
+	const uint32_t *next = list_hosts(look);
 	int error = 0;
 
 	look->struck = arena_calloc(look->arena, job->worker_cnt + 1, sizeof(*look->struck));
-	if (random == NULL || judged == NULL || look->struck == NULL)
+	if (random == NULL || judged == NULL || next == NULL || look->struck == NULL)
 		return -ENOMEM;
 	for (uint32_t w = 0; w < job->worker_cnt && error == 0; w++) {
 		uint32_t host = host_of(job, w);
 
 		if (!judged[host])
-			error = judge_host(job, w, &random[host]);
+			error = judge_host(job, w, next, &random[host]);
 		judged[host] = true;
 		if (error < 0 || !random[host] || !is_known(job->workers[w].fp) ||
 		    stall_frac(job->workers[w].fp) < STALL_WORKER_FRAC)

@@ -53,14 +53,23 @@ static bool rule_applies(const struct job *job, const struct blame *blame,
 	       !are_messages(job, f);
 }
 
-/* Part of worker w's window in which it waited for late workers, which blame handles. */
-static double waited_frac(const struct job *job, const struct blame *blame, uint32_t w)
+/*
+ * By worker: the part of its window in which it waited for late workers, which blame handles. NULL:
+ * out of memory.
+ */
+static double *find_waited(const struct job *job, const struct blame *blame, struct arena *arena)
 {
-	double ns = 0;
+	_cleanup_free_ double *all = calloc(job->worker_cnt + 1, sizeof(*all));
+	double *ret = arena_calloc(arena, job->worker_cnt + 1, sizeof(*ret));
 
-	vec_foreach(wait, &blame->waits)
-		ns += wait->to == w ? wait->ns : 0;
-	return ns / (double)job->workers[w].fp->window_ns;
+	if (all == NULL || ret == NULL)
+		return NULL;
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		all[w] = 1;
+	blame_sum_waits(blame, all, ret);
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		ret[w] /= (double)job->workers[w].fp->window_ns;
+	return ret;
 }
 
 /* A built-in belongs to the Python function that calls it when that one does more such. */
@@ -130,15 +139,17 @@ static int find_alike(const struct job *job, struct excess *e)
 	return 0;
 }
 
-static int measure(const struct job *job, const struct blame *blame,
+/* ret: its arrays are used again where it has some. */
+static int measure(const struct job *job, const double *waited_frac,
 		   const struct accuse_options *options, uint32_t function, struct arena *arena,
 		   struct excess *ret)
 {
 	const struct job_function *f = &job->functions.data[function];
 	struct excess e = { .function = function, .class = f->class };
 
-	e.of = arena_calloc(arena, job->worker_cnt + 1, sizeof(double));
-	e.alike = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool));
+	e.of = ret->of != NULL ? ret->of : arena_calloc(arena, job->worker_cnt + 1, sizeof(double));
+	e.alike = ret->alike != NULL ? ret->alike
+				     : arena_calloc(arena, job->worker_cnt + 1, sizeof(bool));
 	if (e.of == NULL || e.alike == NULL)
 		return -ENOMEM;
 	e.frame = place_of(job, f, worst_worker(f, job->worker_cnt));
@@ -149,9 +160,8 @@ static int measure(const struct job *job, const struct blame *blame,
 		double d;
 
 		if (f->class == CLASS_COMM)
-			probe.beta_frac = f->of[w] != NULL
-						  ? f->of[w]->beta_frac - waited_frac(job, blame, w)
-						  : 0;
+			probe.beta_frac =
+				f->of[w] != NULL ? f->of[w]->beta_frac - waited_frac[w] : 0;
 		else
 			probe.beta_frac = place_beta(job, e.frame, w, TIME_CRITICAL);
 		e.of[w] = probe.beta_frac;
@@ -375,16 +385,19 @@ int accuse_by_expectation(const struct job *job, const struct blame *blame,
 			  accusations *out)
 {
 	double limit = fmax(options->min_gain_frac, options->min_common_frac);
+	const double *waited_frac = find_waited(job, blame, arena);
+	struct excess e = { .of = NULL };
 
+	if (waited_frac == NULL)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < job->functions.cnt; i++) {
 		const struct job_function *f = &job->functions.data[i];
-		struct excess e;
 		bool heard;
 		int error;
 
 		if (f->frame == FRAME_NONE || !rule_applies(job, blame, options, f))
 			continue;
-		error = measure(job, blame, options, i, arena, &e);
+		error = measure(job, waited_frac, options, i, arena, &e);
 		if (error < 0)
 			return error;
 		if (e.distance < limit)
