@@ -202,6 +202,12 @@ void hook_dispatch_ends(const void *function)
 		hook_optimizer_ends(function);
 }
 
+void hook_dispatch_fails(const void *function)
+{
+	if (!hook.optimizers && hook.thread == &self)
+		hook.step_cnt = find_step(function);
+}
+
 void hook_scaler_begins(const void *optimizer)
 {
 	hook.scaled = NULL;

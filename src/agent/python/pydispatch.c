@@ -69,8 +69,10 @@ static struct pyobject *call_watched(struct pyobject *callable, struct pyobject 
 	if (api->PyErr_Occurred() != NULL)
 		return NULL;
 	result = dispatch.original(callable, args, flagged_cnt, names);
-	if (result == NULL)
+	if (result == NULL) {
+		hook_dispatch_fails(callable);
 		return NULL;
+	}
 	hook_dispatch_ends(callable);
 	if (api->PyErr_Occurred() == NULL)
 		return result;
