@@ -79,14 +79,6 @@ PT_EXPORT const char *pt_agent_absent(uint32_t source);
 struct pyobject;
 PT_EXPORT struct pyobject *pt_agent_builtins(struct pyobject *act);
 
-/*
- * Calls of object, a compiled function of JAX, become marks, as steps of an optimizer. Until the
- * agent runs, connect() is called before each call, until its result is false; it is that of the
- * first object, and kept. Returns 0; -ENOTSUP: object is not called in the known way, and is left
- * as it was (agent/python/pydispatch.c).
- */
-PT_EXPORT int pt_agent_watch_dispatch(struct pyobject *object, struct pyobject *connect);
-
 /* What the order under way asks for: enum order_source. */
 PT_EXPORT uint32_t pt_agent_order_source(void);
 

@@ -4,7 +4,8 @@
  * object itself (PEP 590, "vectorcall"), which is replaced here: type, attributes and identity
  * of the object stay as they are.
  */
-#include "agent/core/agent.h"
+#include "agent/python/pydispatch.h"
+
 #include "agent/core/hook.h"
 #include "agent/python/pycall.h"
 
