@@ -120,7 +120,7 @@ def add_metadata(wheel: Wheel, libraries: list[dict], licenses: pathlib.Path | N
     )
     wheel.add(
         f"{info}/entry_points.txt",
-        "[torch.backends]\nperftracker = _perftracker_autoload:attach\n",
+        (ROOT / "python" / info / "entry_points.txt").read_text(),
     )
     wheel.add(f"{info}/sboms/perftracker.spdx.json", dist_sbom.text(libraries, wheel.epoch))
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Called by torch (2.5 and newer) at the end of ``import torch``, or where CUDA starts.
+"""Called by torch (2.5 and newer) at the end of ``import torch``, or where CUDA starts, and by JAX
+where it starts its first backend.
 
 torch turns an exception raised here into a failed import, so no exception of PerfTracker's
 may leave this module. The package is loaded from this file's own folder by location: the
@@ -25,6 +26,11 @@ def attach() -> None:
         perftracker._attach()
     except Exception as error:  # not attached: the job runs without PerfTracker
         _pass_on(error)
+
+
+def initialize() -> None:
+    """Called by JAX, which takes this module for a plugin. Nothing is registered."""
+    attach()
 
 
 def inject() -> None:

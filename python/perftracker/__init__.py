@@ -2,7 +2,7 @@
 """PerfTracker inside a training process.
 
 ``perftracker run -- python train.py`` attaches this package without a change
-to the code (torch 2.5 and newer). With an older torch, or to mark iterations
+to the code (torch 2.5 and newer, or JAX). With an older torch, or to mark iterations
 by hand, write ``import perftracker`` after ``import torch``.
 
 On a host with ``perftracker hostd`` jobs are attached without that command, if

@@ -39,6 +39,10 @@ def library_path(named: str = "") -> str:
     return os.environ.get("PERFTRACKER_AGENT") or beside
 
 
+def library_is_known() -> bool:
+    return os.path.exists(library_path())
+
+
 def _load(path: str) -> Any:
     """The copy that is already loaded, from any path: there must be one state per process."""
     try:
@@ -107,6 +111,12 @@ class Agent:
         tids = (ctypes.c_uint32 * len(threads))(*threads)
         name = group.name.encode("utf-8", "replace")
         tell(name, group.size, group.first_rank, group.rank_stride, tids, len(threads))
+
+    def watch_dispatch(self, function: Any, connect: Any) -> int:
+        """Calls of a compiled function of JAX are marks; 0, or why not as a negative errno."""
+        watch = self._lib.pt_agent_watch_dispatch
+        watch.argtypes = [ctypes.py_object, ctypes.py_object]
+        return int(watch(function, connect))
 
     def builtins(self, act: Any) -> Any:
         """The C functions of agent/python/pyhook.c, in the order of its table; or None."""

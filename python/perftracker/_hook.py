@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attaches the agent to DataLoader, Optimizer and backward, and carries out orders.
+"""Attaches the agent to DataLoader, Optimizer, backward and jax.jit, and carries out orders.
 
 Nothing is loaded, connected or sent before the first mark: a launcher that
 imports torch, a compiler process or a data-loading child never marks and so
@@ -31,6 +31,7 @@ from perftracker._source import (
 )
 
 CONNECT_TRIES = 100
+DISPATCHES_MIN = 4  # calls of compiled functions, of which a script that trains nothing has few
 CHILDREN_MAX = 64  # of loaders, started before the first mark: the newest are kept
 GROUPS_MAX = 256  # as many as the agent knows
 EXIT_WAIT_S = 60.0
@@ -53,6 +54,7 @@ class _Hook:
         self.forked = False
         self.agent: Any = None
         self.tries = 0
+        self.dispatches = 0  # until connected
         self.source: Any = None  # not None: a window is open, or about to be
         self.stall_ns = 0
         self.export: Optional[threading.Thread] = None
@@ -269,6 +271,30 @@ def _first_backward(graph: Any) -> None:
         _hook.calls.backward_begins(graph)
 
 
+def _dispatched() -> bool:
+    """Before a compiled function of JAX is called. False: not to be called again."""
+    _first_dispatch()
+    return _hook.state is FRESH
+
+
+@_silent
+def _first_dispatch() -> None:
+    _hook.dispatches += 1
+    if _hook.dispatches > DISPATCHES_MIN and not _hook.forked:
+        _connect()
+
+
+def _watch_dispatch(function: Any) -> None:
+    """A function that jax.jit has made."""
+    try:
+        if _hook.state is not DISABLED:
+            if _hook.agent is None:
+                _hook.agent = _agent.Agent(_agent.library_path(_hook.library))
+            _hook.agent.watch_dispatch(function, _dispatched)
+    except BaseException as error:
+        _give_up("_watch_dispatch", error)
+
+
 @_silent
 def iteration() -> None:
     if _hook.mark_iteration is None and not (_attached and _connect()):
@@ -449,6 +475,7 @@ def attach() -> None:
                 _hook.directory = os.environ.get("PERFTRACKER_DIR", "")
                 os.register_at_fork(after_in_child=_forked_child)
             _wrap_torch()
+            _wrap_jax()
     except Exception as error:
         _disable("attach: %r" % error)
         _signals.pass_on(error)
@@ -464,6 +491,14 @@ def _wrap_torch() -> None:
         _hook.calls = _torch.Hooks(_loader_started, _group_started, *first, _first_scaler)
     _torch.wrap(_hook.calls)
     profiles.attach()
+
+
+def _wrap_jax() -> None:
+    if "jax" not in sys.modules or not (_hook.socket or _agent.library_is_known()):
+        return  # hostd names the library later
+    from perftracker import _jax
+
+    _jax.wrap(_watch_dispatch)
 
 
 def region(name: str) -> "ContextManager[Any]":

@@ -37,4 +37,15 @@ def identity() -> Tuple[int, int, int]:
         if dist.get_rank() != rank:
             local_rank = -1
         rank, world_size = dist.get_rank(), dist.get_world_size()
+    elif rank < 0:
+        rank, world_size = _of_jax()
     return rank, local_rank, world_size
+
+
+def _of_jax() -> Tuple[int, int]:
+    """What jax.distributed.initialize() was given or found; no backend is started here."""
+    module = sys.modules.get("jax._src.distributed")
+    state = getattr(module, "global_state", None)
+    if getattr(state, "client", None) is None:
+        return -1, -1
+    return int(getattr(state, "process_id", -1)), int(getattr(state, "num_processes", -1))

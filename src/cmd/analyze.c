@@ -351,8 +351,8 @@ const struct command cmd_analyze = {
 	.about =
 		"Reads the traces of a job, compares its ranks, and names the function and the "
 		"rank that make the job slow, or reports that the job is healthy.\n"
-		"PATH is a trace of torch.profiler (Kineto JSON, plain or .gz) or a flight log, "
-		"one file per rank; an SQLite export of Nsight Systems, in which each process with "
+		"PATH is a trace of torch.profiler (Kineto JSON, plain or .gz) or of jax.profiler on "
+		"CPUs (.trace.json.gz) or a flight log, one file per rank; an SQLite export of Nsight Systems, in which each process with "
 		"GPU work is a rank; a fingerprint that `perftracker summarize` wrote; or a folder "
 		"of such files.\n"
 		"Of a job that hangs, PATH is a dump, or a folder of dumps of one or several kinds: "

@@ -44,7 +44,8 @@ static const char *describe_binary(const struct head *head)
 	if (begins(head, "PK\003\004", 4))
 		return "a ZIP archive, such as a checkpoint of torch.save: unpack traces from it";
 	if (begins(head, "PERFILE2", 8))
-		return "a profile of Linux perf: give traces of torch.profiler";
+		return "a profile of Linux perf, which has samples of CPUs and no iterations: "
+		       "'perftracker attach PID' samples all ranks of a job together";
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
 		if (!begins(head, marks[i], 2))
 			continue;
@@ -97,6 +98,49 @@ static const char *describe_array(const struct head *head)
 	}
 }
 
+/* "python3 20824 55209.261456:   10101010 cpu-clock:", then frames: lines with an address. */
+static bool is_perf_script(const char *p)
+{
+	const char *line_end, *time;
+	int frames = 0;
+
+	while (*p == '#' || *p == '\n')
+		p += strcspn(p, "\n") + (p[strcspn(p, "\n")] == '\n');
+	line_end = p + strcspn(p, "\n");
+	time = memmem(p, (size_t)(line_end - p), ": ", 2);
+	if (*line_end == '\0' || time == NULL || time == p || !isdigit((unsigned char)time[-1]))
+		return false;
+	for (p = line_end + 1; *p == ' ' || *p == '\t'; p += strcspn(p, "\n") + 1) {
+		const char *address = p + strspn(p, " \t");
+		size_t digits = strspn(address, "0123456789abcdef");
+
+		if (digits == 0 || address[digits] != ' ')
+			return false;
+		frames++;
+		if (p[strcspn(p, "\n")] == '\0')
+			break;
+	}
+	return frames > 0;
+}
+
+static const char *describe_text(const struct head *head)
+{
+	if (is_perf_script(head->text))
+		return "the text of 'perf script', which has samples of CPUs and no iterations: "
+		       "'perftracker attach PID' samples all ranks of a job together";
+	if (has(head, "elapsed time per iteration (ms)"))
+		return "a log of Megatron-LM, which has the length of iterations and not what is in "
+		       "them: give traces of torch.profiler (--profile --use-pytorch-profiler)";
+	return NULL;
+}
+
+/* An XSpace message: its first field is a plane, whose name is in the first bytes. */
+static bool is_xplane(const struct head *head)
+{
+	return begins(head, "\n", 1) &&
+	       (has(head, "/host:") || has(head, "/device:") || has(head, "Task Environment"));
+}
+
 static const char *describe_head(const struct head *head)
 {
 	const char *p = head->text;
@@ -109,7 +153,10 @@ static const char *describe_head(const struct head *head)
 		return describe_array(head);
 	if (strncasecmp(p, "<!doctype", 9) == 0 || strncasecmp(p, "<html", 5) == 0)
 		return "a page of HTML: give the traces it was made from";
-	return describe_binary(head);
+	if (is_xplane(head))
+		return "a profile of XLA (XSpace): give the .trace.json.gz beside it";
+	p = describe_binary(head);
+	return p != NULL ? p : describe_text(head);
 }
 
 /* Returns 0 or -errno. */

@@ -47,6 +47,16 @@ static void known_files_are_named(void **state)
 		{ "PK\003\004....", "a ZIP archive" },
 		{ "\x80\x04}\x94(\x8c\tpg_config", "NCCL flight recorder" },
 		{ "\x80\x04}\x94(\x8c\rdevice_traces", "a memory snapshot" },
+		{ "PERFILE2....", "a profile of Linux perf" },
+		{ "python3 20824 55209.261456:   10101010 cpu-clock: \n"
+		  "\t          1c6fae find_name_in_mro+0x9e (/usr/lib/libpython3.11.so)\n\n",
+		  "the text of 'perf script'" },
+		{ "# ========\n# hostname : a\n#\nswapper     0 [002] 1.5: 1 cycles: \n"
+		  "\tffffffff8105ac5a native_safe_halt ([kernel])\n",
+		  "the text of 'perf script'" },
+		{ " iteration  10/ 100 | elapsed time per iteration (ms): 812.5 | loss",
+		  "Megatron" },
+		{ "\n\x40\x08\x01\x12\x09/host:CPU", "a profile of XLA" },
 		{ "\x80\x04]\x94", "a pickle of Python" },
 	};
 

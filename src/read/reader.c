@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +198,27 @@ static int explain_foreign(const char *path, int error, struct err *err)
 			    : error;
 }
 
+/* A Chrome trace of another program, of whose events no reader knows what they are. */
+static int refuse_unknown(const char *path, struct trace *trace, struct err *err)
+{
+	const struct event *unknown = NULL;
+
+	for (size_t i = 0; i < trace->event_cnt; i++) {
+		const struct event *event = &trace->events[i];
+
+		if (event->kind == KIND_OTHER)
+			unknown = unknown != NULL ? unknown : event;
+		else if (event->kind != KIND_GC && event->kind != KIND_OVERHEAD)
+			return 0;
+	}
+	if (unknown == NULL || trace->drops.unknown_category == 0)
+		return 0;
+	return err_set(err, ENODATA,
+		       "%s: expected events of torch.profiler or JAX, found %" PRIu64
+		       " of other categories, such as \"%.80s\": the trace of another program",
+		       path, (uint64_t)trace->drops.unknown_category, event_name(trace, unknown));
+}
+
 int reader_read(const char *path, const struct sidecar *sidecar, struct trace *ret, struct err *err)
 {
 	char file[PATH_MAX];
@@ -211,6 +233,11 @@ int reader_read(const char *path, const struct sidecar *sidecar, struct trace *r
 	error = reader->read(&input, &trace, err);
 	if (error < 0)
 		return reader == &readers[0] ? explain_foreign(path, error, err) : error;
+	error = reader == &readers[0] ? refuse_unknown(path, &trace, err) : 0;
+	if (error < 0) {
+		trace_done(&trace);
+		return error;
+	}
 	if (sidecar != NULL && !reader->applies_sidecar)
 		error = sidecar_apply(sidecar, &trace);
 	if (error < 0) {

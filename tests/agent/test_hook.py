@@ -42,7 +42,14 @@ def torch_version() -> str:
 
 TORCH = torch_version()
 # Jobs that are about how a process starts, or what it imports: in a new one.
-NEW = {"compiled.py", "fork_ranks.py", "imports_only.py", "injected.py", "own_marks.py"}
+NEW = {
+    "compiled.py",
+    "fork_ranks.py",
+    "imports_only.py",
+    "injected.py",
+    "jaxlike.py",
+    "own_marks.py",
+}
 BARE_RUNS: Dict[Any, Any] = {}
 SOURCES = {"agent": d.SOURCE_AGENT, "torch": d.SOURCE_TORCH}
 
@@ -346,6 +353,27 @@ class WithoutTorch(HookTest):
         run = self.run_job("own_marks.py")
         self.assertEqual(run.stdout.split(), ["fresh", "active", "20"], run.stderr)
         self.assertEqual(self.counts(self.only_worker())[d.ITERATION], 20)
+
+    def test_calls_of_compiled_functions_of_jax_are_steps(self) -> None:
+        run = self.run_job("jaxlike.py", 50)
+        self.assertEqual(
+            run.stdout.splitlines(),
+            [
+                "ValueError 7",
+                "TypeError update() got an unexpected keyword argument 'wrong'",
+                "150 True active",
+            ],
+            run.stderr,
+        )
+        marks = self.counts(self.only_worker())
+        # The first calls are not counted: a script that trains nothing has few.
+        self.assertEqual(marks[d.OPTIMIZER], 100 - 4)
+        self.assertEqual(marks[d.OPTIMIZER_BEGIN], 100 - 4 + 2)
+
+    def test_without_a_daemon_compiled_functions_are_left_alone(self) -> None:
+        env = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "python"), "PERFTRACKER_SOCKET": ""}
+        run = self.run_job("jaxlike.py", 50, env=env)
+        self.assertEqual(run.stdout.splitlines()[-1], "150 True inert", run.stderr)
 
     def run_marked_by_hand(self, before: str = "") -> d.Worker:
         """A window is ordered at once; its iterations have a region."""

@@ -153,6 +153,7 @@ EXPORTS = {
     "pt_agent_start",
     "pt_agent_step",
     "pt_agent_training_thread",
+    "pt_agent_watch_dispatch",
     "pt_agent_window_close",
     "pt_agent_window_complete",
     "pt_agent_window_open",

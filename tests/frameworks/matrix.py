@@ -62,7 +62,7 @@ def missing(outcome: Outcome, program: Program) -> list[str]:
     """What keeps a program from the word "works"."""
     found = []
     if outcome.statuses[0]:
-        return [f"the program itself failed (exit {outcome.statuses[0]})"]
+        return [f"the program itself failed without PerfTracker (exit {outcome.statuses[0]})"]
     if outcome.statuses[1]:
         found.append(f"exit {outcome.statuses[1]} with PerfTracker")
     if outcome.weights[0] != outcome.weights[1]:
@@ -74,6 +74,12 @@ def missing(outcome: Outcome, program: Program) -> list[str]:
     elif not outcome.true_length:
         found.append("iterations of another length")
     return found
+
+
+def word_of(outcome: Outcome, lacks: list[str]) -> str:
+    if not lacks:
+        return "works"
+    return ("not judged: " if outcome.statuses[0] else "in part: ") + ", ".join(lacks)
 
 
 def measure(program: Program, python: str, torch: str) -> dict[str, Any]:
@@ -92,7 +98,7 @@ def measure(program: Program, python: str, torch: str) -> dict[str, Any]:
     if lacks:
         print(outcome.log, file=sys.stderr)
     return record | {
-        "word": "in part: " + ", ".join(lacks) if lacks else "works",
+        "word": word_of(outcome, lacks),
         "compared": outcome.compared,
         "counted": outcome.counted,
         "iterations": outcome.iterations,

@@ -37,7 +37,7 @@ BY_NAME = programs.BY_NAME
 Program = programs.Program
 
 ARM = "import observed\n\nobserved.arm(globals())\n\n"
-LIMIT_S = 240.0
+LIMIT_S = 600.0  # DeepSpeed compiles at its first start
 LEARNING = 25  # iterations that may be over before the detector knows what an iteration is
 
 

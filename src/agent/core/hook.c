@@ -22,6 +22,7 @@ static struct hook {
 	hook_act *act;
 	const char *thread; /* the training thread; NULL until the first mark */
 	bool thread_sure;   /* final: no other thread replaces it */
+	bool optimizers;    /* the process steps optimizers of torch */
 	bool loader_seen;   /* a loader was seen since the last step: expect the next one */
 	int pending;	    /* action that waits for the loader */
 	const void *steps[STEP_DEPTH]; /* under way, outermost first */
@@ -152,15 +153,21 @@ static bool is_scaled_step(const void *optimizer)
 	return scaled && find_step(optimizer) < hook.step_cnt;
 }
 
-void hook_optimizer_begins(const void *optimizer)
+static void begin_step(const void *optimizer)
 {
-	if (!pt_agent_enabled() || !is_training_thread(true) || is_scaled_step(optimizer))
-		return;
 	if (find_step(optimizer) < hook.step_cnt || hook.step_cnt == STEP_DEPTH)
 		hook.step_cnt = 0; /* an exception left its last step */
 	hook.steps[hook.step_cnt++] = optimizer;
 	if (hook.step_cnt == 1)
 		mark(MARK_OPTIMIZER_BEGIN, 0, small_id(optimizer));
+}
+
+void hook_optimizer_begins(const void *optimizer)
+{
+	if (!pt_agent_enabled() || !is_training_thread(true) || is_scaled_step(optimizer))
+		return;
+	hook.optimizers = true;
+	begin_step(optimizer);
 }
 
 void hook_optimizer_ends(const void *optimizer)
@@ -175,6 +182,30 @@ void hook_optimizer_ends(const void *optimizer)
 	hook.step_cnt = hook.nested = 0;
 	mark(MARK_OPTIMIZER, 0, small_id(optimizer));
 	hook.loader_seen = false;
+}
+
+/* A prefetching thread may call compiled functions, too: it does not replace the main thread. */
+static bool dispatches(void)
+{
+	return is_training_thread(hook.thread != &self && syscall(SYS_gettid) == getpid());
+}
+
+void hook_dispatch_begins(const void *function)
+{
+	if (!hook.optimizers && pt_agent_enabled() && dispatches())
+		begin_step(function);
+}
+
+void hook_dispatch_ends(const void *function)
+{
+	if (!hook.optimizers)
+		hook_optimizer_ends(function);
+}
+
+void hook_dispatch_fails(const void *function)
+{
+	if (!hook.optimizers && hook.thread == &self)
+		hook.step_cnt = find_step(function);
 }
 
 void hook_scaler_begins(const void *optimizer)

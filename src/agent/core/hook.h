@@ -35,6 +35,14 @@ void hook_scaler_begins(const void *optimizer);
 void hook_backward_begins(void);
 void hook_backward_ends(void);
 
+/*
+ * A compiled function of JAX is called, and has returned: a step as of an optimizer, unless the
+ * process steps optimizers of torch. hook_dispatch_fails() instead of ends: by an exception.
+ */
+void hook_dispatch_begins(const void *function);
+void hook_dispatch_ends(const void *function);
+void hook_dispatch_fails(const void *function);
+
 /* The user's own mark. */
 void hook_iteration(void);
 

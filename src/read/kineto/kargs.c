@@ -44,6 +44,7 @@ static const struct karg args[] = {
 	ARG("block", ARG_PRODUCT, block, 0),
 	ARG("bytes", ARG_INT, bytes, 0),
 	ARG("dtype", ARG_DTYPE, dtype_bytes, 0),
+	ARG("step_num", ARG_TEXT, step_num, 0),
 	ARG("Python id", ARG_ID, python_id, HAS_PYTHON_ID),
 	ARG("Input Dims", ARG_DIMS, elements, 0),
 	ARG("Input type", ARG_TYPES, type_bytes, 0),
@@ -63,8 +64,8 @@ static const struct karg args[] = {
 /* First entry of args by length of the key. */
 static const uint8_t args_of_len[MAX_KEY + 2] = {
 	[0] = 0,   [1] = 0,   [2] = 0,	 [3] = 0,   [4] = 1,   [5] = 3,	  [6] = 6,
-	[7] = 6,   [8] = 6,   [9] = 6,	 [10] = 7,  [11] = 10, [12] = 11, [13] = 11,
-	[14] = 12, [15] = 13, [16] = 15, [17] = 16, [18] = 16, [19] = 17, [20] = 18,
+	[7] = 6,   [8] = 6,   [9] = 7,	 [10] = 8,  [11] = 11, [12] = 12, [13] = 12,
+	[14] = 13, [15] = 14, [16] = 16, [17] = 17, [18] = 17, [19] = 18, [20] = 19,
 };
 
 static const struct karg *arg_find(const struct scan_text *key)

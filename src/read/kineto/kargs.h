@@ -24,7 +24,7 @@ struct kargs {
 	int64_t grid, block; /* products */
 	int64_t dtype_bytes; /* of "dtype" */
 	int64_t type_bytes;  /* of the first known "Input type" */
-	uint32_t collective, group, ranks, label;
+	uint32_t collective, group, ranks, label, step_num;
 	int64_t concrete_seq, concrete_size; /* torch <= 2.2 record_param_comms */
 	uint32_t concrete_group;
 };

@@ -31,6 +31,8 @@ int kevent_init(struct kevent_reader *reader, struct scan *scan, struct build *b
 	if (ret == 0)
 		ret = kevent_intern(trace, "thread_name", &reader->thread_name);
 	if (ret == 0)
+		ret = kevent_intern(trace, "process_name", &reader->process_name);
+	if (ret == 0)
 		ret = kevent_intern(trace, resource_name(RESOURCE_CPU_THREAD), &reader->cpu_thread);
 	if (ret == 0)
 		ret = kevent_intern(trace, resource_name(RESOURCE_RUN_DELAY), &reader->run_delay);

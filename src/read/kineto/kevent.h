@@ -7,6 +7,7 @@
 #include "read/kineto/kargs.h"
 #include "read/kineto/kname.h"
 #include "read/kineto/scan.h"
+#include "read/kineto/tracemaker.h"
 
 /* What parsing an event needs; lives as long as the reader. */
 struct kevent_reader {
@@ -16,7 +17,9 @@ struct kevent_reader {
 	struct kargs_reader args;
 	const struct category *category; /* of the previous event: a guess */
 	struct knames names;
-	uint32_t comms_name, thread_name, cpu_thread, run_delay; /* string ids of known names */
+	struct tracemaker maker;
+	/* String ids of known names. */
+	uint32_t comms_name, thread_name, process_name, cpu_thread, run_delay;
 };
 
 /* reader: zeroed. Returns 0 or -ENOMEM; call kevent_done() in either case. */

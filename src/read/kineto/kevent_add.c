@@ -25,8 +25,12 @@ static enum event_kind kind_of(struct kevent_reader *reader, const struct kevent
 {
 	const char *name = strtab_text(&reader->trace->strings, event->name);
 
+	if (event->has & HAS_STEP)
+		return KIND_ANNOTATION;
+	if (event->has & HAS_FRAME)
+		return KIND_PYTHON;
 	if (event->is.category == NULL)
-		return KIND_OTHER;
+		return tracemaker_kind(&reader->maker, name);
 	/* torch 1.8 has no category for annotations. */
 	if (event->is.category->kind == KIND_OPERATOR && strncmp(name, "ProfilerStep", 12) == 0)
 		return KIND_ANNOTATION;
@@ -172,6 +176,33 @@ static uint8_t depth_of(enum event_kind kind)
 	return kind == KIND_RUNTIME ? 2 : 1;
 }
 
+/* An iteration that JAX's StepTraceAnnotation marked gets the name that torch's have. */
+static int name_step(struct kevent_reader *reader, struct kevent *event)
+{
+	const char *number;
+	char name[48];
+
+	if (event->is.category != NULL || !(event->has & HAS_ARGS) || event->args->step_num == 0)
+		return 0;
+	number = strtab_text(&reader->trace->strings, event->args->step_num);
+	(void)snprintf(name, sizeof(name), "ProfilerStep#%.20s", number);
+	event->has |= HAS_STEP;
+	return kevent_intern(reader->trace, name, &event->name);
+}
+
+/* Names of JAX's events become those that torch.profiler gives to the same things. */
+static int name_frame(struct kevent_reader *reader, struct kevent *event)
+{
+	char name[256];
+
+	if (event->is.category != NULL ||
+	    !tracemaker_name_frame(strtab_text(&reader->trace->strings, event->name), name,
+				   sizeof(name)))
+		return 0;
+	event->has |= HAS_FRAME;
+	return kevent_intern(reader->trace, name, &event->name);
+}
+
 static int add_complete(struct kevent_reader *reader, struct kevent *event)
 {
 	struct trace *trace = reader->trace;
@@ -185,7 +216,7 @@ static int add_complete(struct kevent_reader *reader, struct kevent *event)
 
 	if (lane < 0)
 		return count_full(reader, lane);
-	trace->drops.unknown_category += event->is.category == NULL;
+	trace->drops.unknown_category += event->is.category == NULL && !reader->maker.jax_host;
 	trace->drops.missing_dur += !(event->has & HAS_DUR);
 	trace->drops.negative_dur += event->has & HAS_DUR && event->dur_ns < 0;
 	out.dur_ns = event->has & HAS_DUR ? MAX(event->dur_ns, (int64_t)0) : 0;
@@ -259,7 +290,12 @@ static int add_metadata(struct kevent_reader *reader, const struct kevent *event
 {
 	const struct lane_label label = { event->is.pid, event->is.tid, event->args->label };
 
-	if (!(event->has & HAS_ARGS) || event->name != reader->thread_name || label.name == 0)
+	if (!(event->has & HAS_ARGS) || label.name == 0)
+		return 0;
+	if (event->name == reader->process_name)
+		tracemaker_add_process(&reader->maker,
+				       strtab_text(&reader->trace->strings, label.name));
+	if (event->name != reader->thread_name)
 		return 0;
 	return vec_push(&reader->build->labels, label);
 }
@@ -277,13 +313,18 @@ int kevent_add(struct kevent_reader *reader, struct kevent *event)
 {
 	const unsigned int needed = event->is.phase == 'E' ? HAS_TS : HAS_TS | HAS_NAME;
 	const bool complete = (event->has & needed) == needed;
+	int ret = 0;
 
 	switch (event->is.phase) {
 	case 'M':
 		return add_metadata(reader, event);
 	case 'X':
+		if (complete && reader->maker.jax_host)
+			ret = name_step(reader, event);
+		if (complete && reader->maker.jax_host && ret == 0)
+			ret = name_frame(reader, event);
 		if (complete)
-			return add_complete(reader, event);
+			return ret < 0 ? ret : add_complete(reader, event);
 		break;
 	case 'B':
 	case 'E':

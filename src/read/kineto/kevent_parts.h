@@ -10,6 +10,8 @@ enum kevent_has {
 	HAS_DUR = 1u << 1,
 	HAS_NAME = 1u << 2,
 	HAS_ARGS = 1u << 3,
+	HAS_STEP = 1u << 4,  /* the event is an iteration of JAX */
+	HAS_FRAME = 1u << 5, /* the event is a frame of Python in a trace of JAX */
 };
 
 struct kevent {

@@ -218,7 +218,14 @@ static int read_trace(struct kineto *kineto)
 	meta->text_bytes = scan_offset(&kineto->scan);
 	kineto->trace.drops.bad_utf8 = kineto->scan.bad_utf8_cnt;
 	meta->source = strdup(kineto->scan.name);
-	return meta->source != NULL ? build_finish(&kineto->build, meta->base_ns) : -ENOMEM;
+	if (meta->source == NULL)
+		return -ENOMEM;
+	ret = tracemaker_check(&kineto->events.maker, kineto->scan.name, kineto->err);
+	if (ret == 0)
+		ret = build_finish(&kineto->build, meta->base_ns);
+	if (ret == 0)
+		tracemaker_link(&kineto->events.maker, &kineto->trace);
+	return ret;
 }
 
 /* Reads from input, which it owns. */
