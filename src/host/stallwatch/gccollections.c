@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/stallwatch/collections.h"
+#include "host/stallwatch/gccollections.h"
 
 #include <errno.h>
 
@@ -8,7 +8,7 @@ enum { LOOKS_MIN = 2 };
 /* The collection is over, in the middle of its latest look and `until_ns`. */
 static int finish(struct collection *of, int64_t until_ns, struct stall_recording *recording)
 {
-	const int64_t end_ns = until_ns - of->last_ns <= COLLECTIONS_APART_NS
+	const int64_t end_ns = until_ns - of->last_ns <= GCCOLLECTIONS_APART_NS
 				       ? of->last_ns + (until_ns - of->last_ns) / 2
 				       : of->last_ns;
 	const struct stall_event event = {
@@ -28,7 +28,7 @@ static int finish(struct collection *of, int64_t until_ns, struct stall_recordin
 static int take(struct collection *of, bool collects, uint32_t tid, int64_t before_ns,
 		int64_t now_ns, struct stall_recording *recording)
 {
-	const bool apart = now_ns - before_ns > COLLECTIONS_APART_NS;
+	const bool apart = now_ns - before_ns > GCCOLLECTIONS_APART_NS;
 	int error = 0;
 
 	if (of->looks > 0 && (!collects || apart || (tid != 0 && of->tid != 0 && tid != of->tid)))
@@ -46,8 +46,8 @@ static int take(struct collection *of, bool collects, uint32_t tid, int64_t befo
 	return error;
 }
 
-int collections_look(struct collections *collections, const struct stallwatch_options *options,
-		     int64_t now_ns, struct stall_recording *recording)
+int gccollections_look(struct gccollections *collections, const struct stallwatch_options *options,
+		       int64_t now_ns, struct stall_recording *recording)
 {
 	int error = 0;
 
@@ -68,8 +68,8 @@ int collections_look(struct collections *collections, const struct stallwatch_op
 	return error;
 }
 
-int collections_end(struct collections *collections, int64_t now_ns,
-		    struct stall_recording *recording)
+int gccollections_end(struct gccollections *collections, int64_t now_ns,
+		      struct stall_recording *recording)
 {
 	int error = 0;
 
@@ -80,7 +80,7 @@ int collections_end(struct collections *collections, int64_t now_ns,
 	return error;
 }
 
-void collections_done(struct collections *collections)
+void gccollections_done(struct gccollections *collections)
 {
 	vec_done(&collections->list);
 }

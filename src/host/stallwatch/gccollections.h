@@ -9,7 +9,7 @@
 #include "host/stallwatch/stallwatch.h"
 
 /* Looks farther apart do not show that the collection is the same. */
-#define COLLECTIONS_APART_NS (40 * NSEC_PER_MSEC)
+#define GCCOLLECTIONS_APART_NS (40 * NSEC_PER_MSEC)
 
 struct collection {
 	uint32_t pid, tid;
@@ -18,17 +18,17 @@ struct collection {
 	size_t looks;	 /* 0: it does not collect */
 };
 
-struct collections {
+struct gccollections {
 	VEC(struct collection) list; /* by process, in the order of the options */
 	int64_t looked_ns;	     /* the begin of the window, or the latest look */
 };
 
 /* Asks all processes. Returns 0 or -ENOMEM. */
-_must_check_ int collections_look(struct collections *collections,
-				  const struct stallwatch_options *options, int64_t now_ns,
-				  struct stall_recording *recording);
+_must_check_ int gccollections_look(struct gccollections *collections,
+				    const struct stallwatch_options *options, int64_t now_ns,
+				    struct stall_recording *recording);
 
 /* Ends those that go on. Returns 0 or -ENOMEM. */
-_must_check_ int collections_end(struct collections *collections, int64_t now_ns,
-				 struct stall_recording *recording);
-void collections_done(struct collections *collections);
+_must_check_ int gccollections_end(struct gccollections *collections, int64_t now_ns,
+				   struct stall_recording *recording);
+void gccollections_done(struct gccollections *collections);

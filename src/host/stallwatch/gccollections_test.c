@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/stallwatch/collections.h"
+#include "host/stallwatch/gccollections.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,15 +34,16 @@ static void play(const uint32_t *tids, const int64_t *at_ms, size_t cnt,
 	const struct stallwatch_options options = {
 		.pids = &pid, .pid_cnt = 1, .collects = collects, .python_context = &script
 	};
-	struct collections collections = { 0 };
+	struct gccollections collections = { 0 };
 
 	assert_int_equal(stallrecording_init(ret), 0);
 	for (size_t i = 0; i < cnt; i++)
 		assert_int_equal(
-			collections_look(&collections, &options, at_ms[i] * NSEC_PER_MSEC, ret), 0);
-	assert_int_equal(collections_end(&collections, (at_ms[cnt - 1] + 10) * NSEC_PER_MSEC, ret),
-			 0);
-	collections_done(&collections);
+			gccollections_look(&collections, &options, at_ms[i] * NSEC_PER_MSEC, ret),
+			0);
+	assert_int_equal(
+		gccollections_end(&collections, (at_ms[cnt - 1] + 10) * NSEC_PER_MSEC, ret), 0);
+	gccollections_done(&collections);
 }
 
 static void looks_in_a_row_are_one_collection(void **state)

@@ -215,7 +215,7 @@ static int watch_loop(struct stallwatch *watch, const struct stallwatch_options 
 
 		error = read_due(watch, options, &due, now_ns);
 		if (error == 0 && options->collects != NULL)
-			error = collections_look(&watch->collections, options, now_ns, recording);
+			error = gccollections_look(&watch->collections, options, now_ns, recording);
 		if (error == 0)
 			error = perfevents_drain(&watch->events, stallwatch_take, watch);
 		if (watch->filters_stale)
@@ -230,7 +230,7 @@ static int watch_loop(struct stallwatch *watch, const struct stallwatch_options 
 	recording->end_ns = clock_mono_ns();
 	if (error == 1)
 		(void)stallrecording_note(recording, "the rest of the window: the process ended");
-	error = collections_end(&watch->collections, recording->end_ns, recording);
+	error = gccollections_end(&watch->collections, recording->end_ns, recording);
 	if (error == 0)
 		error = perfevents_drain(&watch->events, stallwatch_take, watch);
 	if (error == 0)
@@ -288,7 +288,7 @@ static void watch_done(struct stallwatch *watch)
 		cpuquota_close(&quota->quota);
 	vec_done(&watch->quotas);
 	idmap_done(&watch->chains);
-	collections_done(&watch->collections);
+	gccollections_done(&watch->collections);
 }
 
 int stallwatch_run(const struct stallwatch_options *options, struct stall_recording *ret,

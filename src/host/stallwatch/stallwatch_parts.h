@@ -2,8 +2,8 @@
 /* What a stall window holds while it is open. For this folder alone. */
 #pragma once
 
-#include "host/stallwatch/collections.h"
 #include "host/stallwatch/cpuquota.h"
+#include "host/stallwatch/gccollections.h"
 #include "host/stallwatch/kernelnames.h"
 #include "host/stallwatch/perfevents.h"
 #include "host/stallwatch/seenprocesses.h"
@@ -22,7 +22,7 @@ struct stallwatch {
 	struct watchedthreads threads;
 	struct seenprocesses seen;
 	VEC(struct watched_quota) quotas;
-	struct collections collections;
+	struct gccollections collections;
 	struct idmap chains; /* text ids by the hash of their addresses */
 	bool filters_stale;  /* a thread's global id was learned */
 };
