@@ -68,7 +68,7 @@ static void the_finding_has_the_share_that_stalls_explain(_unused_ void **state)
 		assert_false(explained->at_most);
 		assert_float_equal(explained->iteration_ms, 40, 1e-9);
 		assert_float_equal(explained->baseline_ms, 10, 1e-9);
-		assert_float_equal(explained->frac, found * 0.8, 1e-9);
+		assert_float_equal(explained->frac, found != 0 ? 0.8 : 0.0, 1e-9);
 		assert_false(notes.report.findings[0].stalls.present);
 		stallnotes_drop(&notes);
 	}
