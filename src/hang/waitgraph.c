@@ -21,6 +21,7 @@ struct head {
 	int64_t number;
 	const struct hang_entered *first; /* the entry of a rank at it */
 	size_t first_idx, at_cnt;	  /* those at it: first_idx, graph.next */
+	bool p2p;			  /* a transfer from one rank to another */
 	bool waits;			  /* for a member that is not at it */
 	bool unentered;			  /* one of these has not entered it */
 };
@@ -47,11 +48,20 @@ static bool counts(const struct hang_entered *entered)
 	return !entered->p2p && !entered->by_name;
 }
 
+/* A send or receive of which both ranks are known. */
+static bool is_transfer(const struct hang_entered *entered)
+{
+	return entered->p2p && entered->open_from != entered->open_to;
+}
+
 static uint32_t group_of(struct graph *g, const struct hang_entered *entered)
 {
 	_cleanup_(str_done) struct str key = { 0 };
 
-	str_printf(&key, "%s\n%s", entered->group, entered->members);
+	if (is_transfer(entered)) /* a group of two; the one begins it, the other one ends it */
+		str_printf(&key, "%d>%d", entered->open_from, entered->open_to);
+	else
+		str_printf(&key, "%s\n%s", entered->group, entered->members);
 	return str_error(&key) == 0 ? strtab_intern(&g->groups, str_borrow(&key), key.len)
 				    : STRTAB_NONE;
 }
@@ -77,7 +87,9 @@ static int add_head(struct graph *g, size_t i, const struct hang_entered *entere
 	char key[64];
 	uint32_t id;
 
-	(void)snprintf(key, sizeof(key), "%u %lld", group, (long long)entered->open);
+	/* Each rank counts its transfers with all ranks, so the numbers of two are not the same. */
+	(void)snprintf(key, sizeof(key), "%u %lld", group,
+		       is_transfer(entered) ? -1 : (long long)entered->open);
 	id = strtab_intern(&g->keys, key, strlen(key));
 	if (group == STRTAB_NONE || id == STRTAB_NONE)
 		return -ENOMEM;
@@ -89,6 +101,7 @@ static int add_head(struct graph *g, size_t i, const struct hang_entered *entere
 		*head = (struct head){ .group = group,
 				       .number = entered->open,
 				       .first_idx = NO_RECORD,
+				       .p2p = is_transfer(entered),
 				       .first = entered };
 	g->next[i] = head->first_idx;
 	head->first_idx = i;
@@ -146,6 +159,15 @@ static void see_member(struct graph *g, uint32_t id, struct head *head, int rank
 	}
 	if (g->head[i] == id)
 		return;
+	if (head->p2p) {
+		/* Whether it has come to the transfer is not known if it is at another one. */
+		head->waits = true;
+		if (has_head(g, i))
+			return;
+		head->unentered = true;
+		g->is_unentered[i] = true;
+		return;
+	}
 	entered = entry_of(g, i, head);
 	if (entered != NULL && entered->last_finished >= head->number) {
 		g->passed = true;
@@ -167,6 +189,11 @@ static void see_members(struct graph *g)
 		struct head *head = &g->heads.data[id];
 		const char *text = head->first != NULL ? head->first->members : "";
 
+		if (head->p2p) {
+			see_member(g, id, head, head->first->open_from);
+			see_member(g, id, head, head->first->open_to);
+			continue;
+		}
 		for (int rank = next_member(&text); rank >= 0; rank = next_member(&text))
 			see_member(g, id, head, rank);
 	}
@@ -267,7 +294,8 @@ static void judge(struct graph *g, struct waitgraph *ret)
 		ret->whole &= has_head(g, i);
 	find_behind(g, ret);
 	for (uint32_t id = 0; id < g->heads.cnt; id++)
-		if (!g->heads.data[id].waits && g->heads.data[id].at_cnt > 1)
+		if (!g->heads.data[id].waits && g->heads.data[id].at_cnt > 1 &&
+		    !g->heads.data[id].p2p)
 			judge_group(g, &g->heads.data[id], ret);
 	find_absent(g, ret);
 }
@@ -285,6 +313,8 @@ static int fill_ranks(struct graph *g)
 
 			for (int rank = next_member(&text); rank >= 0; rank = next_member(&text))
 				greatest = MAX(greatest, rank);
+			greatest = MAX(greatest, MAX(g->records[i].entered[k].open_from,
+						     g->records[i].entered[k].open_to));
 		}
 	}
 	g->rank_cnt = MIN(greatest, RANKS_MAX - 1) + 1;
@@ -314,7 +344,8 @@ static int fill_heads(struct graph *g)
 		g->head[i] = STRTAB_NONE;
 		if (entered == NULL)
 			continue;
-		g->is_opaque[i] = !counts(entered) || entered->members[0] == '\0';
+		g->is_opaque[i] =
+			!is_transfer(entered) && (!counts(entered) || entered->members[0] == '\0');
 		g->opaque |= g->is_opaque[i];
 		if (!g->is_opaque[i] && add_head(g, i, entered) < 0)
 			return -ENOMEM;

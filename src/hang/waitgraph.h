@@ -4,7 +4,8 @@
  * collective that it launched first; its device is at that one. The rank waits for the members of the
  * head's group that have not finished it and whose own head is another one, or that have none. Who is waited
  * for and waits for no such member is where the chain ends: it has not entered the head, or all members
- * of the group are at one head and it does not end. Sends and receives end the chain: unknown.
+ * of the group are at one head and it does not end. A send or receive is the head of two ranks, who of them
+ * is not at it is waited for; with unknown ranks, or in a batch, it ends the chain: unknown.
  * Source: PyTorch, torch/csrc/distributed/c10d/FlightRecorder.hpp.
  */
 #pragma once

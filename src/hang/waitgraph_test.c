@@ -199,6 +199,104 @@ static void a_majority_is_not_behind(void **state)
 	arena_done(&job.arena);
 }
 
+/* The rank's first open entry is a transfer from one rank to another. */
+static void transfer(struct job *job, int rank, int from, int to)
+{
+	job->entered[rank][T] = (struct hang_entered){ .group = "pipe",
+						       .name = rank == from ? "send" : "recv",
+						       .open_name = rank == from ? "send" : "recv",
+						       .members = ALL,
+						       .p2p = true,
+						       .number = 90 + rank, /* of its own count */
+						       .open = 90 + rank,
+						       .last_finished = -1,
+						       .open_from = from,
+						       .open_to = to };
+}
+
+static void of_a_pipeline_the_stage_that_sends_nothing_is_behind(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_make(&job);
+	for (int rank = 1; rank < RANKS; rank++)
+		transfer(&job, rank, rank - 1, rank);
+	find(&job, RANKS);
+	assert_true(job.graph.known);
+	assert_int_equal(bits(job.graph.behind), 1u << 0);
+	assert_int_equal(bits(job.graph.other), 0);
+	arena_done(&job.arena);
+}
+
+static void a_stage_that_receives_nothing_holds_those_before_it(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_make(&job);
+	for (int rank = 0; rank < 3; rank++)
+		transfer(&job, rank, rank, rank + 1);
+	find(&job, RANKS);
+	assert_int_equal(bits(job.graph.behind), 1u << 3);
+	arena_done(&job.arena);
+
+	job_make(&job); /* it has left no dump */
+	for (int rank = 0; rank < 3; rank++)
+		transfer(&job, rank, rank, rank + 1);
+	find(&job, 3);
+	assert_int_equal(bits(job.graph.behind), 0);
+	assert_int_equal(job.graph.absent_cnt, 1);
+	assert_int_equal(job.graph.absent[0], 3);
+	arena_done(&job.arena);
+}
+
+static void collectives_and_transfers_are_one_chain(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_make(&job); /* 0, 1 wait in d for 2, who waits for 3 to send, which does nothing */
+	(void)launch(&job, 0, D, 1);
+	(void)launch(&job, 1, D, 1);
+	transfer(&job, 2, 3, 2);
+	find(&job, RANKS);
+	assert_int_equal(bits(job.graph.behind), 1u << 3);
+	arena_done(&job.arena);
+}
+
+static void transfers_without_an_end_accuse_none(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_make(&job); /* all receive in a ring */
+	for (int rank = 0; rank < RANKS; rank++)
+		transfer(&job, rank, (rank + 1) % RANKS, rank);
+	find(&job, RANKS);
+	assert_int_equal(bits(job.graph.behind) | bits(job.graph.other), 0);
+	assert_int_equal(job.graph.absent_cnt, 0);
+	arena_done(&job.arena);
+
+	job_make(&job); /* both are at it: the device or the network */
+	transfer(&job, 0, 0, 1);
+	transfer(&job, 1, 0, 1);
+	transfer(&job, 2, 1, 2);
+	transfer(&job, 3, 2, 3);
+	find(&job, RANKS);
+	assert_int_equal(bits(job.graph.behind) | bits(job.graph.other), 0);
+	arena_done(&job.arena);
+
+	job_make(&job); /* with whom is not known */
+	for (int rank = 1; rank < RANKS; rank++)
+		transfer(&job, rank, 0, 0);
+	find(&job, RANKS);
+	assert_false(job.graph.whole);
+	assert_int_equal(bits(job.graph.behind) | bits(job.graph.other), 0);
+	assert_int_equal(job.graph.absent_cnt, 0);
+	arena_done(&job.arena);
+}
+
 static void without_memory_nothing_is_found(void **state)
 {
 	struct job job;
@@ -227,6 +325,10 @@ int main(void)
 		cmocka_unit_test(a_device_that_has_not_begun_what_its_peers_have_is_unbegun),
 		cmocka_unit_test(all_alike_and_nothing_open_show_no_rank),
 		cmocka_unit_test(a_majority_is_not_behind),
+		cmocka_unit_test(of_a_pipeline_the_stage_that_sends_nothing_is_behind),
+		cmocka_unit_test(a_stage_that_receives_nothing_holds_those_before_it),
+		cmocka_unit_test(collectives_and_transfers_are_one_chain),
+		cmocka_unit_test(transfers_without_an_end_accuse_none),
 		cmocka_unit_test(without_memory_nothing_is_found),
 	};
 

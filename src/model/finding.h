@@ -28,6 +28,12 @@ struct finding_point {
 	double time_ms; /* critical time per iteration */
 };
 
+/* How much of the time that iterations take longer than before the stalls of a stall window are. */
+struct finding_explained {
+	bool present, at_most; /* at_most: stalls of several threads are added up */
+	double iteration_ms, baseline_ms, frac;
+};
+
 struct finding {
 	const char *id;	   /* "PT-101", stable, listed in docs/findings.md */
 	const char *cause; /* "host-stall", stable */
@@ -57,6 +63,7 @@ struct finding {
 	const char *const *evidence;
 	size_t evidence_cnt;
 	const char *advice;
+	struct finding_explained stalls;
 
 	const struct finding_point *points; /* all compared workers */
 	size_t point_cnt;

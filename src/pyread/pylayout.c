@@ -12,7 +12,7 @@
  * have kept their order, 3.14 added some to the ends and threads_main.
  */
 struct debug_groups {
-	size_t interp, thread, frame, code, object, str;
+	size_t interp, thread, frame, code, object, str, gc;
 	size_t interp_added; /* numbers between threads_head and gc */
 };
 
@@ -25,6 +25,7 @@ static const struct debug_groups DEBUG_3_13 = {
 	.code = 34,
 	.object = 44,
 	.str = 67,
+	.gc = 71,
 };
 /* Read from outside on Debian's 3.14.10; never tried inside a process. */
 static const struct debug_groups DEBUG_3_14 = {
@@ -34,6 +35,7 @@ static const struct debug_groups DEBUG_3_14 = {
 	.code = 39,
 	.object = 50,
 	.str = 77,
+	.gc = 81,
 	.interp_added = 1,
 };
 
@@ -42,6 +44,17 @@ static const struct debug_groups DEBUG_3_14 = {
  * FRAME_OWNED_BY_INTERPRETER.
  */
 enum { SHIMS_3_13 = 1 << 3, SHIMS_3_14 = 1 << 3 | 1 << 4 };
+
+/* Where the interpreter says that it collects garbage; 0: the numbers are not what they should be. */
+static uint32_t find_collecting(const uint64_t *published, const struct debug_groups *at)
+{
+	const uint64_t gc = published[at->interp + at->interp_added + 4];
+	const uint64_t size = published[at->gc], flag = published[at->gc + 1];
+
+	if (gc > 1 << 20 || size > 4096 || flag == 0 || flag + 4 > size || flag % 4 != 0)
+		return 0;
+	return (uint32_t)(gc + flag);
+}
 
 static int from_debug_offsets(uint32_t minor, const uint64_t *published, struct pylayout *ret)
 {
@@ -67,6 +80,7 @@ static int from_debug_offsets(uint32_t minor, const uint64_t *published, struct 
 		.gil_locked = (uint32_t)(gil[3] - gil[1]),
 		.gil_holder = (uint32_t)(gil[4] - gil[1]),
 		.gil_cond = (uint32_t)(gil[3] - gil[1]) + 16,
+		.collecting = find_collecting(published, at),
 		.threads = (uint32_t)interp[3],
 		.thread_next = (uint32_t)thread[2],
 		.thread_interp = (uint32_t)thread[3],

@@ -21,6 +21,12 @@ struct pylayout {
 	 */
 	uint32_t gil, gil_holder, gil_locked, gil_cond;
 
+	/*
+	 * An int, 1 while garbage is collected: of PyInterpreterState, in 3.8 of _PyRuntime. 0: not
+	 * known.
+	 */
+	uint32_t collecting;
+
 	uint32_t runtime_main; /* _PyRuntime: the main interpreter */
 
 	uint32_t threads; /* of PyInterpreterState: the first PyThreadState */

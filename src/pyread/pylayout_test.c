@@ -73,6 +73,7 @@ static void newer_interpreters_publish_their_offsets(void **state)
 	assert_int_equal(layout.runtime_main, 640);
 	assert_int_equal(layout.threads, 7344);
 	assert_int_equal(layout.gil_holder, 8);
+	assert_int_equal(layout.collecting, published[10] + 200);
 	assert_int_equal(layout.gil_locked, 16);
 	assert_int_equal(layout.gil_cond, 32);
 	assert_int_equal(layout.thread_frame, 72);
@@ -100,6 +101,9 @@ static void published_offsets_are_checked(void **state)
 	published[44] = 24;
 	assert_int_equal(pylayout_find("3.13.0", published, &layout), -ENOENT);
 	copy_published(published);
+	published[72] = 4000; /* outside its structure: whether garbage is collected is not known */
+	assert_int_equal(pylayout_find("3.13.0", published, &layout), 0);
+	assert_int_equal(layout.collecting, 0);
 	published[0] ^= 1;
 	assert_int_equal(pylayout_find("3.13.0", published, &layout), -ENOENT);
 }

@@ -244,3 +244,14 @@ int pywalk_gil(const struct pysource *source, struct pywalk_gil *ret)
 		ret->holder_tid = pywalk_tid(source, thread);
 	return 0;
 }
+
+bool pywalk_collects(const struct pysource *source)
+{
+	const struct pylayout *layout = source->layout;
+	const uintptr_t base = layout->minor == 8 ? source->runtime : source->interp;
+	int32_t flag = 0;
+
+	return layout->collecting != 0 && base != 0 &&
+	       selfmem_read(&source->mem, base + layout->collecting, &flag, sizeof(flag)) &&
+	       flag == 1;
+}

@@ -85,3 +85,6 @@ struct pywalk_gil {
 
 /* -EAGAIN when there is no GIL (yet). */
 _must_check_ int pywalk_gil(const struct pysource *source, struct pywalk_gil *ret);
+
+/* Whether the interpreter collects garbage at this moment. False if that can't be read. One system call. */
+bool pywalk_collects(const struct pysource *source);

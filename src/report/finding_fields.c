@@ -185,6 +185,13 @@ static const struct finding_field fields[] = {
 	  LIST(evidence, evidence_cnt),
 	  .about = "Measurements, one line each." },
 	{ .key = "advice", .type = FIELD_TEXT, AT(advice), .about = "What to do next." },
+	{ .key = "stalls_explain",
+	  .type = FIELD_EXPLAINED,
+	  AT(stalls),
+	  .about =
+		  "Only after a stall window of a job that became slow: how much of the time that "
+		  "its iterations take longer than before is that of stalls of training threads, and how much "
+		  "is not. bound: at most and at least so much." },
 };
 
 const struct finding_field *finding_fields_column(const struct finding_field *after,
@@ -226,8 +233,28 @@ static json_t *value_json(struct json_writer *w, const struct finding_value *val
 	return object;
 }
 
+static json_t *explained_json(struct json_writer *w, const struct finding_explained *explained)
+{
+	json_t *object = json_object();
+
+	jsonwriter_put(w, object, "iteration_ms", jsonwriter_number(explained->iteration_ms));
+	jsonwriter_put(w, object, "baseline_ms", jsonwriter_number(explained->baseline_ms));
+	jsonwriter_put(w, object, "explained_pct", jsonwriter_number(100 * explained->frac));
+	jsonwriter_put(w, object, "unexplained_pct",
+		       jsonwriter_number(100 * (1 - explained->frac)));
+	jsonwriter_put(w, object, "bound", json_boolean(explained->at_most));
+	return object;
+}
+
 static json_t *fields_json(struct json_writer *w, const struct finding *finding,
 			   const struct finding_field *rows, size_t cnt);
+
+static bool is_left_out(const struct finding *finding, const struct finding_field *field)
+{
+	const void *at = (const char *)finding + field->off;
+
+	return field->type == FIELD_EXPLAINED && !((const struct finding_explained *)at)->present;
+}
 
 static json_t *field_json(struct json_writer *w, const struct finding *finding,
 			  const struct finding_field *field)
@@ -255,6 +282,8 @@ static json_t *field_json(struct json_writer *w, const struct finding *finding,
 		return jsonwriter_text(field->word(finding));
 	case FIELD_OBJECT:
 		return fields_json(w, finding, field->inner, field->inner_cnt);
+	case FIELD_EXPLAINED:
+		return explained_json(w, at);
 	}
 	return NULL;
 }
@@ -265,7 +294,8 @@ static json_t *fields_json(struct json_writer *w, const struct finding *finding,
 	json_t *object = json_object();
 
 	for (size_t i = 0; i < cnt; i++)
-		jsonwriter_put(w, object, rows[i].key, field_json(w, finding, &rows[i]));
+		if (!is_left_out(finding, &rows[i]))
+			jsonwriter_put(w, object, rows[i].key, field_json(w, finding, &rows[i]));
 	return object;
 }
 
@@ -290,6 +320,13 @@ static json_t *field_schema(const struct finding_field *field)
 		[FIELD_VALUE] = "{\"$ref\":\"#/$defs/value\"}",
 		[FIELD_WORD] = "{}",
 		[FIELD_OBJECT] = "{}",
+		[FIELD_EXPLAINED] =
+			"{\"type\":\"object\",\"required\":[\"iteration_ms\",\"baseline_ms\","
+			"\"explained_pct\",\"unexplained_pct\",\"bound\"],\"properties\":{"
+			"\"iteration_ms\":{\"type\":\"number\"},\"baseline_ms\":{\"type\":\"number\"},"
+			"\"explained_pct\":{\"type\":\"number\",\"minimum\":0,\"maximum\":100},"
+			"\"unexplained_pct\":{\"type\":\"number\",\"minimum\":0,\"maximum\":100},"
+			"\"bound\":{\"type\":\"boolean\"}},\"additionalProperties\":false}",
 	};
 	json_t *schema = field->type == FIELD_OBJECT ? fields_schema(field->inner, field->inner_cnt)
 						     : json_loads(types[field->type], 0, NULL);
@@ -310,7 +347,8 @@ static json_t *fields_schema(const struct finding_field *rows, size_t cnt)
 	json_t *required = json_array(), *properties = json_object();
 
 	for (size_t i = 0; i < cnt; i++) {
-		(void)json_array_append_new(required, json_string(rows[i].key));
+		if (rows[i].type != FIELD_EXPLAINED)
+			(void)json_array_append_new(required, json_string(rows[i].key));
 		(void)json_object_set_new(properties, rows[i].key, field_schema(&rows[i]));
 	}
 	return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "required", required,

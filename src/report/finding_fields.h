@@ -11,15 +11,16 @@
 #include "report/jsonwriter.h"
 
 enum field_type {
-	FIELD_TEXT,   /* const char * */
-	FIELD_TEXTS,  /* const char *const *, with a count */
-	FIELD_JOINED, /* the same as one string, joined by commas */
-	FIELD_RANKS,  /* const int *, with a count: "0-2,7" */
-	FIELD_COUNT,  /* size_t */
-	FIELD_NUMBER, /* double; null when not finite */
-	FIELD_VALUE,  /* struct finding_value; null when absent */
-	FIELD_WORD,   /* what word() returns */
-	FIELD_OBJECT, /* the fields of inner */
+	FIELD_TEXT,	 /* const char * */
+	FIELD_TEXTS,	 /* const char *const *, with a count */
+	FIELD_JOINED,	 /* the same as one string, joined by commas */
+	FIELD_RANKS,	 /* const int *, with a count: "0-2,7" */
+	FIELD_COUNT,	 /* size_t */
+	FIELD_NUMBER,	 /* double; null when not finite */
+	FIELD_VALUE,	 /* struct finding_value; null when absent */
+	FIELD_WORD,	 /* what word() returns */
+	FIELD_OBJECT,	 /* the fields of inner */
+	FIELD_EXPLAINED, /* struct finding_explained; without a stall window the key is left out */
 };
 
 struct finding_field {

@@ -31,6 +31,30 @@ static int as_verbose_text(const struct report *report, struct str *out)
 			   out);
 }
 
+static void what_stalls_explain_is_there_after_a_stall_window_alone(void **state)
+{
+	struct finding finding = { .id = "PT-101", .cause = "host-stall", .title = "", .name = "" };
+	struct json_writer w = { 0 };
+	json_t *json;
+	const json_t *fields;
+
+	(void)state;
+	json = finding_fields_json(&w, &finding);
+	assert_null(json_object_get(json, "stalls_explain"));
+	json_decref(json);
+	finding.stalls = (struct finding_explained){
+		.present = true, .iteration_ms = 40, .baseline_ms = 10, .frac = 0.75
+	};
+	json = finding_fields_json(&w, &finding);
+	fields = json_object_get(json, "stalls_explain");
+	assert_float_equal(json_number_value(json_object_get(fields, "explained_pct")), 75, 1e-9);
+	assert_float_equal(json_number_value(json_object_get(fields, "unexplained_pct")), 25, 1e-9);
+	assert_float_equal(json_number_value(json_object_get(fields, "iteration_ms")), 40, 1e-9);
+	assert_float_equal(json_number_value(json_object_get(fields, "baseline_ms")), 10, 1e-9);
+	assert_true(json_is_false(json_object_get(fields, "bound")));
+	json_decref(json);
+}
+
 static void text_reports_are_as_in_the_golden_files(void **state)
 {
 	(void)state;
@@ -588,6 +612,7 @@ int main(void)
 		cmocka_unit_test(json_has_null_for_absent_values),
 		cmocka_unit_test(json_keeps_names_but_mends_their_bytes),
 		cmocka_unit_test(an_empty_report_is_printed),
+		cmocka_unit_test(what_stalls_explain_is_there_after_a_stall_window_alone),
 		cmocka_unit_test(same_report_gives_same_bytes),
 		cmocka_unit_test(an_allocation_failure_is_returned_and_leaves_the_output_unchanged),
 	};

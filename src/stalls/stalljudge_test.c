@@ -527,10 +527,43 @@ static void each_failed_allocation_is_an_error(void **state)
 	fixture->judged = true;
 }
 
+static void test_collect(struct stall_recording *r, double begin_ms, double for_ms, uint32_t tid)
+{
+	test_event(r, &(struct stall_event){ .time_ns = test_at(begin_ms),
+					     .kind = STALL_COLLECT,
+					     .tid = tid,
+					     .pid = 100,
+					     .state = '-',
+					     .value = (uint64_t)(for_ms * NSEC_PER_MSEC) });
+}
+
+static void collections_of_garbage_count_where_their_thread_ran(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stall_recording *r = &fixture->recording;
+	const struct stall_finding *finding;
+
+	test_collect(r, 1000, 50, 100);
+	test_collect(r, 2000, 80, 100);
+	test_block(r, 2020, 2050, MUNMAP, 800, SMAPS_WAKE); /* has a cause of its own */
+	test_collect(r, 3000, 60, 999);			    /* of a thread that is not watched */
+	test_collect(r, 9995, 400, 100);		    /* ends behind the window */
+	judge(fixture);
+	finding = find(fixture, STALL_GC);
+	assert_non_null(finding);
+	assert_true(finding->matters);
+	assert_float_equal(ms(finding->total_ns), 50 + 80 - 29.9 + 5, 0.2);
+	assert_float_equal(ms(finding->longest_ns), 50, 0.001);
+	assert_int_equal(finding->cnt, 4);
+	assert_int_equal(finding->culprit_cnt, 0);
+	assert_float_equal(ms(fixture->verdict.accounts.data[0].lost_ns), 135, 0.2);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		TEST(collections_of_garbage_count_where_their_thread_ran),
 		TEST(a_reader_of_smaps_is_named_with_period_and_function),
 		TEST(a_thread_of_its_own_that_holds_the_map_is_no_foreign_reader),
 		TEST(an_interrupted_process_is_innocent),

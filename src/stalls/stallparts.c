@@ -207,6 +207,78 @@ static int compare(const void *a, const void *b)
 	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
+static void sort_parts(struct stall_verdict *verdict)
+{
+	if (verdict->parts.cnt > 0)
+		qsort(verdict->parts.data, verdict->parts.cnt, sizeof(*verdict->parts.data),
+		      compare);
+}
+
+/* The first of `cnt` sorted parts that is of that thread or a later one. */
+static size_t first_of(const struct stall_verdict *verdict, size_t cnt, uint32_t thread)
+{
+	size_t low = 0, high = cnt;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (verdict->parts.data[middle].thread < thread)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A collection without the times in which its thread did not run: those have causes of their own. */
+static int add_collection(struct judge *judge, size_t cnt, uint32_t thread, int64_t begin_ns,
+			  int64_t end_ns)
+{
+	const struct stall_verdict *verdict = judge->verdict;
+	const struct stall_gap gap = { .thread = thread };
+	int64_t at_ns = begin_ns;
+
+	for (size_t i = first_of(verdict, cnt, thread);
+	     i < cnt && verdict->parts.data[i].thread == thread; i++) {
+		const struct stall_part part = verdict->parts.data[i];
+
+		if (part.end_ns <= at_ns || part.begin_ns >= end_ns)
+			continue;
+		if (part.begin_ns - at_ns >= HUNT_PART_MIN_NS) {
+			const int error = add_part(judge, &gap, STALL_GC, at_ns, part.begin_ns);
+
+			if (error < 0)
+				return error;
+		}
+		at_ns = MAX(at_ns, part.end_ns);
+	}
+	return end_ns - at_ns >= HUNT_PART_MIN_NS ? add_part(judge, &gap, STALL_GC, at_ns, end_ns)
+						  : 0;
+}
+
+/* Parts are sorted; those of collections are added behind them. */
+static int add_collections(struct judge *judge)
+{
+	const struct stall_recording *recording = judge->recording;
+	const size_t cnt = judge->verdict->parts.cnt;
+	int error = 0;
+
+	vec_foreach(event, &recording->events) {
+		const int64_t ns = (int64_t)MIN(event->value, (uint64_t)NSEC_PER_SEC * 3600),
+			      begin_ns = MAX(event->time_ns, recording->begin_ns),
+			      end_ns = MIN(event->time_ns + ns, recording->end_ns);
+
+		if (event->kind != STALL_COLLECT || end_ns <= begin_ns)
+			continue;
+		for (uint32_t i = 0; i < recording->threads.cnt && error == 0; i++)
+			if (recording->threads.data[i].tid == event->tid)
+				error = add_collection(judge, cnt, i, begin_ns, end_ns);
+		if (error < 0)
+			break;
+	}
+	return error;
+}
+
 static void finish_accounts(struct judge *judge)
 {
 	const int64_t window_ns = judge->recording->end_ns - judge->recording->begin_ns;
@@ -238,9 +310,11 @@ int judge_parts(struct judge *judge)
 	error = add_delays(judge);
 	if (error < 0)
 		return error;
-	if (verdict->parts.cnt > 0)
-		qsort(verdict->parts.data, verdict->parts.cnt, sizeof(*verdict->parts.data),
-		      compare);
+	sort_parts(verdict);
+	error = add_collections(judge);
+	if (error < 0)
+		return error;
+	sort_parts(verdict);
 	finish_accounts(judge);
 	return 0;
 }

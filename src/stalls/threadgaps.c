@@ -178,6 +178,7 @@ static int take(struct tracker *tracker, const struct stall_event *event)
 	case STALL_RUN:
 	case STALL_DELAY:
 	case STALL_USED:
+	case STALL_COLLECT:
 	case STALL_KIND_CNT:
 	default:
 		return 0;

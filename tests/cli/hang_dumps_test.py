@@ -31,6 +31,11 @@ def entry(number: int, name: str = "nccl:all_reduce", state: str = "scheduled", 
     }  # fmt: skip
 
 
+def transfer(number: int, own: int, peer: int, sends: bool, state: str = "scheduled") -> dict:
+    word = f"send {own}->{peer}" if sends else f"recv {own}<-{peer}"
+    return {**entry(5, f"nccl:{word}", state), "is_p2p": True, "p2p_seq_id": number}
+
+
 def dump(entries: list, ranks: int = 4) -> dict:
     config = {"0": {"name": "0", "desc": "default_pg", "ranks": str(list(range(ranks)))}}
     return {"version": "2.9", "pg_config": config, "pg_status": {}, "entries": entries}
@@ -98,6 +103,30 @@ class Dumps(unittest.TestCase):
             content = dump([entry(8)] if rank != 1 else [])
             (self.folder / f"rank{rank}.json").write_text(json.dumps(content))
         self.assertEqual(self.finding()["ranks"], "1")
+
+    def test_a_pipeline_waits_for_the_stage_that_sends_nothing(self) -> None:
+        for stuck in range(3):
+            stages = []
+            for rank in range(4):
+                done = [transfer(7, rank, rank - 1, False, "completed")] if rank > 0 else []
+                if rank > stuck:  # receives from the stage before it
+                    done.append(transfer(8 + rank, rank, rank - 1, False))
+                if rank < stuck:  # gave the next one all it had, and waits for gradients
+                    done.append(transfer(8 + rank, rank, rank + 1, False))
+                stages.append(dump(done))
+            self.write(stages)
+            finding = self.finding()
+            self.assertEqual(
+                (finding["cause"], finding["ranks"]), ("collective-not-entered", str(stuck))
+            )
+
+    def test_stages_that_wait_for_each_other_or_for_a_batch_accuse_none(self) -> None:
+        ring = [dump([transfer(8, rank, (rank + 1) % 4, False)]) for rank in range(4)]
+        batch = [transfer(8, 1, 0, False), transfer(8, 1, 2, True)]
+        for stages in (ring, [dump([])] + [dump(batch)] * 3):
+            self.write(stages)
+            done = self.run_analyze("--format", "json")
+            self.assertEqual(json.loads(done.stdout)["findings"], [])
 
     def test_a_ring_with_ended_collectives_is_compared_by_numbers(self) -> None:
         ended = [entry(n, state="completed") for n in range(3, 8)]

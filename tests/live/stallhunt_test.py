@@ -89,6 +89,15 @@ class StallHunt(TorchLiveTest):
                 lines += finding["evidence"]
         return [line for line in lines if line.startswith(NOTE)]
 
+    def explained(self) -> list[tuple[str, dict | None]]:
+        """Of findings: the line on the share that stalls explain, and its fields."""
+        found = []
+        for path in self.out.glob("report-*.json"):
+            for finding in self.read(path).get("findings") or []:
+                lines = [line for line in finding["evidence"] if "stalls explain " in line]
+                found += [(lines[0], finding.get("stalls_explain"))] if lines else []
+        return found
+
     def stalls(self) -> list[dict]:
         windows = [self.read(path) for path in self.out.glob("stalls-*.json")]
         return [window for window in windows if window]
@@ -126,3 +135,8 @@ class StallHunt(TorchLiveTest):
         shares = [line for line in notes if "stalls explain " in line]
         self.assertTrue(shares, notes)
         self.assertIn("is not explained", shares[0])
+        for line, fields in self.explained():
+            self.assertIsNotNone(fields, line)
+            self.assertAlmostEqual(fields["explained_pct"] + fields["unexplained_pct"], 100)
+            self.assertIn(f"{fields['explained_pct']:.0f} %", line)
+            self.assertEqual(fields["bound"], "at most" in line)

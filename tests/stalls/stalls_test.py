@@ -171,6 +171,22 @@ class StallsTest(unittest.TestCase):
         self.assertNotEqual(finding["culprits"][0]["tid"], target.pid)
         self.assertIn("nanosleep", finding["culprit_did"])
 
+    def test_garbage_collection_is_a_cause(self) -> None:
+        target = self.start("collect", "often")
+        answer = self.watch("--pid", target.pid, "--seconds", 4)
+        finding = self.find(answer, "garbage_collection")
+        self.assertEqual((finding["kind"], finding["matters"]), ("stall", True))
+        self.assertEqual((finding["threads"], finding["culprits"]), ([target.pid], []))
+        target.terminate()
+        pauses = json.loads(target.communicate(timeout=60)[0])
+        truth_ms = 1000 * sum(end - begin for begin, end in pauses)
+        self.assertLess(finding["total_ms"], truth_ms + 40 * len(pauses))  # two looks each
+
+    def test_a_program_that_does_not_collect_has_no_collections(self) -> None:
+        target = self.start("collect", "never")
+        answer = self.watch("--pid", target.pid, "--seconds", 2)
+        self.assertNotIn("garbage_collection", {f["cause"] for f in answer["findings"]})
+
     def test_a_wait_for_an_own_thread_is_no_stall(self) -> None:
         target = self.start("waiter")
         answer = self.watch("--pid", target.pid, "--seconds", 2)

@@ -7,11 +7,14 @@ It prints "ready", and does what KIND says until it is killed, or for `sum` unti
 from __future__ import annotations
 
 import ctypes
+import gc
 import hashlib
+import json
 import mmap
 import os
 import queue
 import select
+import signal
 import sys
 import threading
 import time
@@ -78,6 +81,36 @@ def gil() -> None:
     busy()
 
 
+def collect(often: str) -> None:
+    """Keeps many objects; collects garbage over and over, or never. SIGTERM: says for how long."""
+    kept = [[number] for number in range(900000)]
+    gc.disable()
+    pauses: list[tuple[float, float]] = []
+    begun = 0.0
+
+    def see(phase: str, _info: dict[str, int]) -> None:
+        nonlocal begun
+        now = time.monotonic()
+        if phase == "start":
+            begun = now
+        else:
+            pauses.append((begun, now))
+
+    def say(_number: int, _frame: object) -> None:
+        print(json.dumps(pauses), flush=True)
+        os._exit(len(kept) == 0)
+
+    gc.callbacks.append(see)
+    signal.signal(signal.SIGTERM, say)
+    ready()
+    while True:
+        begin = time.monotonic()
+        while time.monotonic() < begin + 0.2:
+            work(1000)
+        if often == "often":
+            gc.collect()
+
+
 def fsync(path: str) -> None:
     with open(path, "wb", buffering=0) as file:
         while True:
@@ -122,12 +155,13 @@ KINDS = {
     "mapper": mapper,
     "reader": reader,
     "gil": gil,
+    "collect": collect,
     "fsync": fsync,
     "waiter": waiter,
     "digest": digest,
 }
 
 if __name__ == "__main__":
-    if sys.argv[1] not in ("mapper", "gil", "waiter"):
+    if sys.argv[1] not in ("mapper", "gil", "collect", "waiter"):
         ready()
     KINDS[sys.argv[1]](*sys.argv[2:])

@@ -140,6 +140,7 @@ static int keep(const struct stall_recording *recording, const char *path, struc
 
 static int watch(const struct stalls_options *options, struct stall_recording *ret, struct err *err)
 {
+	struct stallspython python = { 0 };
 	uint32_t pids[STALL_THREADS_MAX];
 	const struct stallwatch_options how = {
 		.pids = pids,
@@ -148,6 +149,8 @@ static int watch(const struct stalls_options *options, struct stall_recording *r
 		.root = "",
 		.without_events = options->proc_only,
 		.gil = stallspython_gil,
+		.collects = stallspython_collects,
+		.python_context = &python,
 		.stop = &interrupted,
 	};
 	int error;
@@ -160,6 +163,7 @@ static int watch(const struct stalls_options *options, struct stall_recording *r
 	raise_limit();
 	catch_interrupt();
 	error = stallwatch_run(&how, ret, err);
+	stallspython_done(&python);
 	if (error == 0 && options->record != NULL) {
 		error = keep(ret, options->record, err);
 		if (error < 0)

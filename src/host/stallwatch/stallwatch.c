@@ -57,7 +57,7 @@ static int add_process(struct stallwatch *watch, const struct stallwatch_options
 	process->watched = true;
 	process->tracer = read_tracer(options->root, pid);
 	if (options->gil != NULL)
-		(void)options->gil(options->gil_context, pid, &process->gil_begin,
+		(void)options->gil(options->python_context, pid, &process->gil_begin,
 				   &process->gil_end);
 	cpuquota_open(&quota.quota, options->root, pid);
 	process->quota_us = quota.quota.quota_us;
@@ -209,10 +209,13 @@ static int watch_loop(struct stallwatch *watch, const struct stallwatch_options 
 	int error = 0;
 
 	recording->begin_ns = clock_mono_ns();
+	watch->collections.looked_ns = recording->begin_ns;
 	do {
 		const int64_t now_ns = clock_mono_ns();
 
 		error = read_due(watch, options, &due, now_ns);
+		if (error == 0 && options->collects != NULL)
+			error = gccollections_look(&watch->collections, options, now_ns, recording);
 		if (error == 0)
 			error = perfevents_drain(&watch->events, stallwatch_take, watch);
 		if (watch->filters_stale)
@@ -227,7 +230,9 @@ static int watch_loop(struct stallwatch *watch, const struct stallwatch_options 
 	recording->end_ns = clock_mono_ns();
 	if (error == 1)
 		(void)stallrecording_note(recording, "the rest of the window: the process ended");
-	error = perfevents_drain(&watch->events, stallwatch_take, watch);
+	error = gccollections_end(&watch->collections, recording->end_ns, recording);
+	if (error == 0)
+		error = perfevents_drain(&watch->events, stallwatch_take, watch);
 	if (error == 0)
 		error = MIN(
 			watchedthreads_look(&watch->threads, recording->end_ns, false, recording),
@@ -283,6 +288,7 @@ static void watch_done(struct stallwatch *watch)
 		cpuquota_close(&quota->quota);
 	vec_done(&watch->quotas);
 	idmap_done(&watch->chains);
+	gccollections_done(&watch->collections);
 }
 
 int stallwatch_run(const struct stallwatch_options *options, struct stall_recording *ret,

@@ -14,14 +14,18 @@
 /* Where a process has its GIL; a caller that can read Python gives it. */
 typedef bool stallwatch_gil(void *context, uint32_t pid, uint64_t *ret_begin, uint64_t *ret_end);
 
+/* Whether a process collects garbage of Python at this moment, and which of its threads; *ret_tid 0: unknown. */
+typedef bool stallwatch_collects(void *context, uint32_t pid, uint32_t *ret_tid);
+
 struct stallwatch_options {
 	const uint32_t *pids;
 	size_t pid_cnt; /* 1 to STALL_THREADS_MAX */
 	int64_t window_ns;
-	const char *root;    /* prefix before /proc and /sys; "" on a machine */
-	bool without_events; /* /proc only */
-	stallwatch_gil *gil; /* NULL: Python is not looked for */
-	void *gil_context;
+	const char *root;		   /* prefix before /proc and /sys; "" on a machine */
+	bool without_events;		   /* /proc only */
+	stallwatch_gil *gil;		   /* NULL: Python is not looked for */
+	stallwatch_collects *collects;	   /* NULL: collections are not looked for */
+	void *python_context;		   /* of both */
 	const volatile sig_atomic_t *stop; /* ends the window when set; may be NULL */
 };
 

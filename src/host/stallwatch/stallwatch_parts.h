@@ -3,6 +3,7 @@
 #pragma once
 
 #include "host/stallwatch/cpuquota.h"
+#include "host/stallwatch/gccollections.h"
 #include "host/stallwatch/kernelnames.h"
 #include "host/stallwatch/perfevents.h"
 #include "host/stallwatch/seenprocesses.h"
@@ -21,6 +22,7 @@ struct stallwatch {
 	struct watchedthreads threads;
 	struct seenprocesses seen;
 	VEC(struct watched_quota) quotas;
+	struct gccollections collections;
 	struct idmap chains; /* text ids by the hash of their addresses */
 	bool filters_stale;  /* a thread's global id was learned */
 };

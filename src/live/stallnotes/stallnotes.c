@@ -31,6 +31,19 @@ static double explained_frac(const struct wire_stalls *stalls, const struct stal
 	return MIN(stalls->stall_frac / (1 - pace->baseline_ms / pace->now_ms), 1.0);
 }
 
+/* What say_explained() says in words. */
+static struct finding_explained explain(const struct wire_stalls *stalls,
+					const struct stallpace *pace)
+{
+	const double frac = explained_frac(stalls, pace);
+
+	return (struct finding_explained){ .present = frac >= 0,
+					   .at_most = stalls->several != 0,
+					   .iteration_ms = pace->now_ms,
+					   .baseline_ms = pace->baseline_ms,
+					   .frac = stalls->found != 0 ? MAX(frac, 0.0) : 0 };
+}
+
 /* NULL: out of memory; "": nothing to say. */
 static const char *say_explained(struct arena *arena, const struct wire_stalls *stalls,
 				 const struct stallpace *pace)
@@ -90,8 +103,10 @@ static int add_to_finding(struct report *report, size_t index, const struct wire
 	memcpy(findings, report->findings, report->finding_cnt * sizeof(*findings));
 	error = extend(&report->arena, stalls, pace, &findings[index].evidence,
 		       &findings[index].evidence_cnt);
-	if (error == 0)
+	if (error == 0) {
+		findings[index].stalls = explain(stalls, pace);
 		report->findings = findings;
+	}
 	return error;
 }
 

@@ -45,7 +45,33 @@ static void lines_go_to_the_finding_that_they_may_explain(_unused_ void **state)
 	assert_string_equal(finding->evidence[1],
 			    "stall window after this report: held by agent.py");
 	assert_int_equal(FINDINGS[1].evidence_cnt, 1); /* the original is as it was */
+	assert_false(finding->stalls.present);	       /* the job is not slow */
 	stallnotes_drop(&notes);
+}
+
+static void the_finding_has_the_share_that_stalls_explain(_unused_ void **state)
+{
+	const struct stallpace slow = { .baseline_ms = 10, .now_ms = 40 };
+	struct wire_stalls stalls = STALLS;
+
+	stalls.stall_frac = 0.6;
+	for (int found = 0; found < 2; found++) {
+		struct stallnotes notes = { 0 };
+		struct report report = make(2);
+		const struct finding_explained *explained;
+
+		stalls.found = (uint32_t)found;
+		stallnotes_keep(&notes, &report, 7);
+		assert_int_equal(stallnotes_add(&notes, &stalls, &slow), 0);
+		explained = &notes.report.findings[1].stalls;
+		assert_true(explained->present);
+		assert_false(explained->at_most);
+		assert_float_equal(explained->iteration_ms, 40, 1e-9);
+		assert_float_equal(explained->baseline_ms, 10, 1e-9);
+		assert_float_equal(explained->frac, found != 0 ? 0.8 : 0.0, 1e-9);
+		assert_false(notes.report.findings[0].stalls.present);
+		stallnotes_drop(&notes);
+	}
 }
 
 static void without_such_a_finding_they_are_notes(_unused_ void **state)
@@ -108,6 +134,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_go_to_the_finding_that_they_may_explain),
+		cmocka_unit_test(the_finding_has_the_share_that_stalls_explain),
 		cmocka_unit_test(without_such_a_finding_they_are_notes),
 		cmocka_unit_test(of_a_slow_job_it_is_said_how_much_is_explained),
 		cmocka_unit_test(lines_of_an_older_report_are_refused),

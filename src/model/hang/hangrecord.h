@@ -50,6 +50,7 @@ struct hang_entered {
 	int64_t open_ns;       /* when it was launched */
 	enum hang_begun open_begun;
 	uint64_t open_elements;
+	int open_from, open_to; /* of a send or receive: ranks of the job; equal: unknown */
 };
 
 struct hang_record {

@@ -27,6 +27,7 @@ enum stall_kind {
 	X(NETWORK_FILE, "network_file", STALL, "waited for a network file system")                \
 	X(DISK, "disk", STALL, "waited for a disk")                                               \
 	X(GIL, "gil", STALL, "waited for Python's GIL")                                           \
+	X(GC, "garbage_collection", STALL, "collected garbage of Python")                         \
 	X(KERNEL_LOCK, "kernel_lock", STALL, "waited for a lock of the kernel")                   \
 	X(UNKNOWN, "unknown", STALL, "was blocked in the kernel, and why is not known")           \
 	X(FAULTS, "page_faults", KERNEL, "page faults")                                           \

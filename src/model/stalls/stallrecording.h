@@ -19,15 +19,16 @@ enum {
 
 /* New kinds go to the end: files have the number. */
 enum stall_event_kind {
-	STALL_OUT,    /* a watched thread left the CPU; state R: another one took it */
-	STALL_IN,     /* it runs again */
-	STALL_WAKE,   /* `pid`, `other` woke it: it may run */
-	STALL_SIGNAL, /* `pid` sent it a signal that stops; value: which */
-	STALL_SAMPLE, /* `tid` of `pid` was on the CPU */
-	STALL_RUN,    /* `tid` of `pid` got the CPU; pid 0: it is idle from now on */
-	STALL_LOOK,   /* /proc at this time: state; value: how often it was given a CPU */
-	STALL_DELAY,  /* value: ns that a watched thread waited for a CPU since the last one */
-	STALL_USED,   /* value: ns of CPU that `pid` used since the last one */
+	STALL_OUT,     /* a watched thread left the CPU; state R: another one took it */
+	STALL_IN,      /* it runs again */
+	STALL_WAKE,    /* `pid`, `other` woke it: it may run */
+	STALL_SIGNAL,  /* `pid` sent it a signal that stops; value: which */
+	STALL_SAMPLE,  /* `tid` of `pid` was on the CPU */
+	STALL_RUN,     /* `tid` of `pid` got the CPU; pid 0: it is idle from now on */
+	STALL_LOOK,    /* /proc at this time: state; value: how often it was given a CPU */
+	STALL_DELAY,   /* value: ns that a watched thread waited for a CPU since the last one */
+	STALL_USED,    /* value: ns of CPU that `pid` used since the last one */
+	STALL_COLLECT, /* `tid` of `pid` collected garbage of Python from then on; value: for ns */
 	STALL_KIND_CNT,
 };
 

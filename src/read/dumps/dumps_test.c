@@ -128,6 +128,63 @@ static void files_of_one_rank_become_one_record(void **state)
 	assert_int_equal(dumps.records.data[0].pid, 100);
 }
 
+#define TRANSFERS                                                                                        \
+	"{\"version\": \"2.9\", \"pg_config\": {\"7\": {\"desc\": \"pipe\", \"ranks\": \"[1, 4, 8]\"}}," \
+	"\"entries\": ["
+#define TRANSFER(number, name, state)                                                            \
+	"{\"process_group\": [\"7\", \"pipe\"], \"collective_seq_id\": 2, \"is_p2p\": true,"     \
+	"\"p2p_seq_id\": " number ", \"profiling_name\": \"nccl:" name "\", \"state\": \"" state \
+	"\", \"time_created_ns\": " number "}"
+
+static void a_transfer_that_is_open_has_both_ranks(void **state)
+{
+	const struct hang_entered *entered;
+
+	(void)state;
+	assert_int_equal(
+		parse("rank1", TRANSFERS TRANSFER("5", "send 0->2", "completed") "," TRANSFER(
+				       "6", "recv 0<-1", "scheduled") "]}"),
+		0);
+	assert_int_equal(
+		parse("rank4", TRANSFERS TRANSFER("9", "send 1->2", "scheduled") "," TRANSFER(
+				       "10", "recv 1<-0", "scheduled") "]}"),
+		0);
+	dumps_join(&dumps);
+	entered = &dumps.records.data[0].entered[0];
+	assert_true(entered->p2p);
+	assert_int_equal(entered->open_from, 4);
+	assert_int_equal(entered->open_to, 1);
+	entered = &dumps.records.data[1].entered[0];
+	assert_int_equal(entered->open_from, 4); /* the first that is open */
+	assert_int_equal(entered->open_to, 8);
+}
+
+/* Their states are those of the whole. */
+static void transfers_of_a_batch_have_no_ranks(void **state)
+{
+	static const char *const entries[] = {
+		TRANSFER("5", "send 0->2", "scheduled") "," TRANSFER("5", "recv 0<-2", "scheduled"),
+		TRANSFER("5", "send 0->2", "scheduled") "," TRANSFER("5", "coalesced", "completed"),
+		TRANSFER("5", "send 0->9", "scheduled"), /* no such member */
+		TRANSFER("5", "send 0", "scheduled"),
+		TRANSFER("5", "send 0->", "scheduled"),
+		TRANSFER("5", "send 0<-1", "scheduled"),
+		TRANSFER("5", "send 99999999999999999999->1", "scheduled"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
+		char path[16], text[900];
+
+		(void)snprintf(path, sizeof(path), "rank%zu", i);
+		(void)snprintf(text, sizeof(text), TRANSFERS "%s]}", entries[i]);
+		assert_int_equal(parse(path, text), 0);
+		assert_int_equal(dumps.records.data[i].entered_cnt >= 1, 1);
+		assert_int_equal(dumps.records.data[i].entered[0].open_from,
+				 dumps.records.data[i].entered[0].open_to);
+	}
+}
+
 static enum dump_kind kind(const char *text)
 {
 	return dumps_kind(text, strlen(text));
@@ -196,6 +253,8 @@ int main(void)
 		TEST(a_text_of_gdb_has_names_without_arguments),
 		TEST(ranks_come_from_contents_then_names_then_order),
 		TEST(files_of_one_rank_become_one_record),
+		TEST(a_transfer_that_is_open_has_both_ranks),
+		TEST(transfers_of_a_batch_have_no_ranks),
 		TEST(traces_with_words_of_dumps_are_no_dumps),
 		TEST(what_is_no_dump_is_told_in_one_line),
 		TEST(allocations_that_fail_are_told),

@@ -8,14 +8,19 @@
 #include "read/dumps/dumps_parts.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define UNKNOWN (-1)
+#define COALESCED "coalesced"
+#define DIGITS "0123456789"
 
 struct nccl_groups {
 	struct hang_entered entered[HANG_ENTERED_MAX];
 	int64_t least_open[HANG_ENTERED_MAX]; /* UNKNOWN: none */
 	size_t cnt, dropped;
+	/* Of sends and receives: some were launched together, and only the whole has a state. */
+	bool batched[HANG_ENTERED_MAX];
 	bool some_ended; /* the dump has ended collectives, too */
 };
 
@@ -46,9 +51,50 @@ static bool is_p2p(const json_t *entry, const char *name)
 {
 	const json_t *flag = json_object_get(entry, "is_p2p");
 
+	if (strcmp(name, COALESCED) == 0)
+		return true; /* members of a group take part in different ones */
 	if (json_is_boolean(flag))
 		return json_is_true(flag);
 	return strncmp(name, "send", 4) == 0 || strncmp(name, "recv", 4) == 0;
+}
+
+/* The rank of the job that is the index-th of "[0, 4, 8]"; -1: there is none. */
+static int member_at(const char *members, long index)
+{
+	for (const char *p = members + strcspn(members, DIGITS); *p != '\0' && index >= 0;
+	     p += strcspn(p, DIGITS)) {
+		char *end;
+		const long rank = strtol(p, &end, 10);
+
+		if (index-- == 0)
+			return rank <= DUMPS_RANKS_MAX ? (int)rank : -1;
+		p = end;
+	}
+	return -1;
+}
+
+/* "send 0->3" and "recv 3<-0": places in the group. Source: ProcessGroupNCCL.cpp, pointToPoint. */
+static void find_peers(const char *members, struct hang_entered *row)
+{
+	const char *at = row->open_name + strcspn(row->open_name, DIGITS);
+	const bool sends = strncmp(row->open_name, "send ", 5) == 0;
+	char *end;
+	long own, peer;
+	int from, to;
+
+	row->open_from = row->open_to = 0;
+	if ((!sends && strncmp(row->open_name, "recv ", 5) != 0) || *at == '\0')
+		return;
+	own = strtol(at, &end, 10);
+	if (strncmp(end, sends ? "->" : "<-", 2) != 0 || strspn(end + 2, DIGITS) == 0)
+		return;
+	peer = strtol(end + 2, NULL, 10);
+	from = member_at(members, sends ? own : peer);
+	to = member_at(members, sends ? peer : own);
+	if (from < 0 || to < 0)
+		return;
+	row->open_from = from;
+	row->open_to = to;
 }
 
 /* The product of the sizes of the first input; 0: unknown. */
@@ -172,6 +218,13 @@ static int take_open(struct arena *arena, const json_t *entry, int64_t number,
 	return row->open_name != NULL ? 0 : -ENOMEM;
 }
 
+/* Members of a batch have its number, each, and so has the entry of the batch behind them. */
+static void see_batch(const char *name, int64_t number, size_t index, struct nccl_groups *groups)
+{
+	groups->batched[index] |=
+		strcmp(name, COALESCED) == 0 || (groups->entered[index].number == number);
+}
+
 static int take_entry(const json_t *root, const json_t *entry, struct arena *arena,
 		      struct nccl_groups *groups)
 {
@@ -188,6 +241,8 @@ static int take_entry(const json_t *root, const json_t *entry, struct arena *are
 	row = number >= 0 ? row_of(groups, group, p2p, &index) : NULL;
 	if (row == NULL)
 		return 0;
+	if (p2p)
+		see_batch(name, number, index, groups);
 	if (has_ended(entry)) {
 		groups->some_ended = true;
 		row->last_finished = MAX(row->last_finished, number);
@@ -243,6 +298,17 @@ static int add_idle_groups(const json_t *root, struct arena *arena, struct nccl_
 	return 0;
 }
 
+/* Of sends and receives that are open for sure: with whom. */
+static void find_all_peers(struct nccl_groups *groups)
+{
+	for (size_t i = 0; i < groups->cnt; i++) {
+		struct hang_entered *row = &groups->entered[i];
+
+		if (row->p2p && row->open_name != NULL && !groups->batched[i])
+			find_peers(row->members, row);
+	}
+}
+
 static int take_all(const json_t *root, struct arena *arena, struct nccl_groups *groups)
 {
 	const json_t *entries = json_is_array(root) ? root : json_object_get(root, "entries");
@@ -251,6 +317,7 @@ static int take_all(const json_t *root, struct arena *arena, struct nccl_groups 
 	for (size_t i = 0; i < json_array_size(entries) && error == 0; i++)
 		error = take_entry(root, json_array_get(entries, i), arena, groups);
 	find_finished(groups);
+	find_all_peers(groups);
 	return error == 0 ? add_idle_groups(root, arena, groups) : error;
 }
 

@@ -2,11 +2,20 @@
 #include "report/stacks/stacktree.h"
 
 #include "model/rankset.h"
+#include "report/stacks/stackmemo.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NONE UINT32_MAX
+
+/* What the making of a tree needs. */
+struct making {
+	const struct stackview *view;
+	struct stacknames *names;
+	struct stackmemo memo;
+};
 
 enum { INDENT = 2, INDENT_MAX = 40 };
 
@@ -94,30 +103,58 @@ static const char *state_class(const struct stacks_process *process)
 	}
 }
 
-static int add_frames(struct stacktree *tree, uint32_t *at, uint32_t process,
-		      const struct stacks_thread *thread, const struct stackview *view,
-		      struct stacknames *names)
+static int make_frames(struct stacktree *tree, uint32_t *at, uint32_t process,
+		       const struct stacks_thread *thread, struct making *making)
 {
 	_cleanup_free_ uint32_t *shown = calloc(thread->frame_cnt + 1, sizeof(*shown));
 	_cleanup_(str_done) struct str text = { 0 };
 	size_t cnt;
 	int error = shown != NULL ? 0 : -ENOMEM;
 
-	cnt = shown != NULL ? stackview_pick(view, thread, shown) : 0;
+	cnt = shown != NULL ? stackview_pick(making->view, thread, shown) : 0;
 	for (size_t i = cnt; i > 0 && error == 0; i--) {
 		text.len = 0;
-		stackframe_append(&text, names, &thread->frames[shown[i - 1]]);
+		stackframe_append(&text, making->names, &thread->frames[shown[i - 1]]);
 		error = str_error(&text);
 		if (error == 0)
 			error = descend(tree, at, STACKTREE_FRAME, str_borrow(&text), process);
 		if (error == -ENOSPC)
 			tree->dropped += i;
 	}
-	return error == -ENOSPC ? 0 : error;
+	return error;
 }
 
-static int add_process(struct stacktree *tree, uint32_t index, const struct stackview *view,
-		       struct stacknames *names)
+/* The same as make_frames() of a stack that was met before: its nodes up to the role's. */
+static int walk_frames(struct stacktree *tree, uint32_t role, uint32_t leaf, uint32_t process)
+{
+	int error = 0;
+
+	for (uint32_t at = leaf; at != role && error == 0; at = tree->nodes.data[at].parent)
+		error = visit(tree, at, process);
+	return error;
+}
+
+static int add_frames(struct stacktree *tree, uint32_t *at, uint32_t process,
+		      const struct stacks_thread *thread, struct making *making)
+{
+	const uint32_t role = *at;
+	const uint64_t hash = stackmemo_hash(thread, role);
+	const uint32_t leaf = stackmemo_find(&making->memo, thread, role, hash);
+	int error;
+
+	if (leaf != IDMAP_NONE) {
+		*at = leaf;
+		return walk_frames(tree, role, leaf, process);
+	}
+	error = make_frames(tree, at, process, thread, making);
+	if (error == -ENOSPC)
+		return 0; /* not remembered: each such stack counts the frames that it lacks */
+	if (error < 0)
+		return error;
+	return stackmemo_add(&making->memo, hash, &(struct stackmemo_entry){ thread, role, *at });
+}
+
+static int add_process(struct stacktree *tree, uint32_t index, struct making *making)
 {
 	const struct stacks_process *process = tree->processes[index];
 	uint32_t state = 0;
@@ -131,24 +168,36 @@ static int add_process(struct stacktree *tree, uint32_t index, const struct stac
 
 		error = descend(tree, &at, STACKTREE_ROLE, thread->role, index);
 		if (error == 0)
-			error = add_frames(tree, &at, index, thread, view, names);
+			error = add_frames(tree, &at, index, thread, making);
 		tree->nodes.data[at].ends++;
 		tree->nodes.data[at].moved += thread->moved;
 	}
 	return error;
 }
 
-/* Ranks are names only if all processes have one, and each another one. */
-static bool all_have_ranks(const struct stacktree *tree)
+static int compare_ints(const void *a, const void *b)
 {
+	const int *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Ranks are names only if all processes have one, and each another one. */
+static int find_ranks(struct stacktree *tree)
+{
+	_cleanup_free_ int *ranks = calloc(tree->cnt + 1, sizeof(*ranks));
+
+	if (ranks == NULL)
+		return -ENOMEM;
+	tree->by_rank = tree->cnt > 0;
 	for (size_t i = 0; i < tree->cnt; i++) {
-		if (tree->processes[i]->rank < 0)
-			return false;
-		for (size_t j = 0; j < i; j++)
-			if (tree->processes[i]->rank == tree->processes[j]->rank)
-				return false;
+		ranks[i] = tree->processes[i]->rank;
+		tree->by_rank &= ranks[i] >= 0;
 	}
-	return tree->cnt > 0;
+	qsort(ranks, tree->cnt, sizeof(*ranks), compare_ints);
+	for (size_t i = 1; i < tree->cnt; i++)
+		tree->by_rank &= ranks[i] != ranks[i - 1];
+	return 0;
 }
 
 struct sibling {
@@ -210,6 +259,7 @@ static int link_children(struct stacktree *tree)
 int stacktree_make(struct stacktree *tree, const struct stacks_process *const *processes,
 		   size_t cnt, const struct stackview *view, struct stacknames *names)
 {
+	struct making making = { .view = view, .names = names };
 	uint32_t root;
 	int error;
 
@@ -218,8 +268,10 @@ int stacktree_make(struct stacktree *tree, const struct stacks_process *const *p
 	if (error == 0)
 		error = add_node(tree, NONE, STACKTREE_ROOT, 0, &root);
 	for (size_t i = 0; i < cnt && error == 0; i++)
-		error = add_process(tree, (uint32_t)i, view, names);
-	tree->by_rank = all_have_ranks(tree);
+		error = add_process(tree, (uint32_t)i, &making);
+	stackmemo_done(&making.memo);
+	if (error == 0)
+		error = find_ranks(tree);
 	return error == 0 ? link_children(tree) : error;
 }
 
@@ -230,19 +282,13 @@ const char *stacktree_member_word(const struct stacktree *tree)
 	return tree->by_rank ? "ranks" : "processes";
 }
 
-static int compare_ints(const void *a, const void *b)
-{
-	const int *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* The numbers of the processes that have the node, or of those that do not. */
 static void append_set(struct str *out, const struct stacktree *tree,
 		       const struct stacktree_node *node, bool missing)
 {
 	_cleanup_free_ int *numbers = calloc(tree->cnt + 1, sizeof(*numbers));
 	size_t cnt = 0, next = 0;
+	bool sorted = true;
 
 	if (numbers == NULL) {
 		out->error = -ENOMEM;
@@ -253,10 +299,14 @@ static void append_set(struct str *out, const struct stacktree *tree,
 		const bool has = next < node->members.cnt && node->members.data[next] == i;
 
 		next += has;
-		if (has != missing)
-			numbers[cnt++] = tree->by_rank ? process->rank : (int)process->pid;
+		if (has == missing)
+			continue;
+		numbers[cnt] = tree->by_rank ? process->rank : (int)process->pid;
+		sorted &= cnt == 0 || numbers[cnt] >= numbers[cnt - 1];
+		cnt++;
 	}
-	qsort(numbers, cnt, sizeof(*numbers), compare_ints);
+	if (!sorted)
+		qsort(numbers, cnt, sizeof(*numbers), compare_ints);
 	rankset_format(out, numbers, cnt);
 }
 

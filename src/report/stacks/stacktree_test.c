@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/stacks/stacktree.h"
 
+#include "base/splitmix.h"
 #include "base/test_alloc.h"
 #include "report/stacks/stackformats.h"
 #include "report/stacks/stacktext.h"
@@ -121,6 +122,125 @@ static void the_tree_has_who_is_where(void **state)
 	stacktree_done(&tree);
 	stacknames_done(&names);
 	str_done(&out);
+}
+
+enum { MANY = 60, DEEP = 6 };
+
+/* Stacks of few functions in memory of their own, so that equal ones and almost equal ones meet. */
+struct crowd {
+	struct stacks_frame frames[MANY][DEEP];
+	struct stacks_thread threads[MANY];
+	struct stacks_process processes[MANY];
+	const struct stacks_process *pointers[MANY];
+};
+
+static void crowd_make(struct crowd *crowd, uint64_t seed)
+{
+	static const char *const names[] = { "f", "g", "h" };
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		const size_t cnt = splitmix_next(&seed) % (DEEP + 1);
+
+		for (size_t k = 0; k < cnt; k++) {
+			const uint64_t random = splitmix_next(&seed);
+
+			crowd->frames[i][k] = (struct stacks_frame){ .kind = STACKS_PYTHON,
+								     .function = names[random % 3],
+								     .file = "a.py",
+								     .line = random / 3 % 4 == 0 };
+		}
+		crowd->threads[i] = thread_of("main", crowd->frames[i], cnt);
+		crowd->processes[i] = (struct stacks_process){ .rank = (int32_t)i, .state = 'S' };
+		crowd->processes[i].threads = &crowd->threads[i];
+		crowd->processes[i].thread_cnt = 1;
+		crowd->pointers[i] = &crowd->processes[i];
+	}
+}
+
+/* Whether the outermost frames of both are alike. */
+static bool shares(const struct stacks_thread *a, const struct stacks_thread *b, size_t cnt)
+{
+	for (size_t k = 1; k <= cnt; k++) {
+		const struct stacks_frame *x = &a->frames[a->frame_cnt - k];
+		const struct stacks_frame *y;
+
+		if (k > b->frame_cnt)
+			return false;
+		y = &b->frames[b->frame_cnt - k];
+		if (strcmp(x->function, y->function) != 0 || x->line != y->line)
+			return false;
+	}
+	return true;
+}
+
+/* The node of the outermost frames of a thread; it must be there. */
+static const struct stacktree_node *node_of(const struct stacktree *tree,
+					    const struct stacks_thread *thread, size_t cnt)
+{
+	struct stacknames names = { 0 };
+	struct str text = { 0 };
+	uint32_t at = tree->nodes.data[tree->nodes.data[0].first_child].first_child;
+
+	for (size_t k = 1; k <= cnt; k++) {
+		text.len = 0;
+		stackframe_append(&text, &names, &thread->frames[thread->frame_cnt - k]);
+		at = tree->nodes.data[at].first_child;
+		while (at != UINT32_MAX &&
+		       strcmp(strtab_text(&tree->labels, tree->nodes.data[at].label),
+			      str_borrow(&text)) != 0)
+			at = tree->nodes.data[at].next;
+		assert_int_not_equal(at, UINT32_MAX);
+	}
+	str_done(&text);
+	stacknames_done(&names);
+	return &tree->nodes.data[at];
+}
+
+static void equal_stacks_are_counted_as_if_each_were_new(void **state)
+{
+	static struct crowd crowd;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct stacknames names = { 0 };
+		struct stacktree tree;
+
+		crowd_make(&crowd, seed);
+		assert_int_equal(stacktree_make(&tree, crowd.pointers, MANY, &USUAL, &names), 0);
+		for (size_t i = 0; i < MANY; i++) {
+			const struct stacks_thread *thread = &crowd.threads[i];
+
+			for (size_t cnt = 1; cnt <= thread->frame_cnt; cnt++) {
+				const struct stacktree_node *node = node_of(&tree, thread, cnt);
+				size_t twin = 0;
+
+				for (size_t j = 0; j < MANY; j++)
+					twin += shares(thread, &crowd.threads[j], cnt);
+				assert_int_equal(node->members.cnt, twin);
+				assert_int_equal(node->threads, twin);
+			}
+		}
+		stacktree_done(&tree);
+		stacknames_done(&names);
+	}
+}
+
+static void ranks_name_processes_only_if_no_two_have_the_same(void **state)
+{
+	struct stacknames names = { 0 };
+	struct stacktree tree;
+	struct job job;
+
+	(void)state;
+	job_make(&job);
+	assert_int_equal(stacktree_make(&tree, job.pointers, 3, &USUAL, &names), 0);
+	assert_true(tree.by_rank);
+	stacktree_done(&tree);
+	job.processes[2].rank = 0;
+	assert_int_equal(stacktree_make(&tree, job.pointers, 3, &USUAL, &names), 0);
+	assert_false(tree.by_rank);
+	stacktree_done(&tree);
+	stacknames_done(&names);
 }
 
 static void a_process_that_was_not_read_is_set_apart(void **state)
@@ -268,6 +388,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_tree_has_who_is_where),
+		cmocka_unit_test(equal_stacks_are_counted_as_if_each_were_new),
+		cmocka_unit_test(ranks_name_processes_only_if_no_two_have_the_same),
 		cmocka_unit_test(a_process_that_was_not_read_is_set_apart),
 		cmocka_unit_test(equal_threads_are_one_paragraph),
 		cmocka_unit_test(cpp_names_lose_what_makes_them_long),

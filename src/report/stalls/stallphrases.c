@@ -31,6 +31,9 @@ static const char *const ADVICE[STALL_CLASS_CNT] = {
 	[STALL_NETWORK_FILE] = "Read ahead in other processes, or copy the data to a local disk.",
 	[STALL_DISK] = "Read and write files in other threads or processes, or use a faster disk.",
 	[STALL_GIL] = "Let the named thread release the GIL, or move its work to another process.",
+	[STALL_GC] =
+		"Call gc.freeze() when the job has started, so that what remains is not looked at "
+		"again, or gc.disable() and gc.collect() at chosen iterations of all ranks alike.",
 	[STALL_FAULTS] = "Reuse memory instead of allocating it anew (pinned buffers, "
 			 "MALLOC_TRIM_THRESHOLD_, huge pages).",
 	[STALL_MIGRATION] = "Bind each rank to a NUMA node, or switch kernel.numa_balancing off.",
