@@ -9,10 +9,11 @@
 
 #define WIDTH 1040.0
 #define HEIGHT 250.0
+#define MARK_WIDTH 76.0 /* of a mark's word */
 
 static double longest_ms(const struct report *report)
 {
-	double most = report->pace.best_ms;
+	double most = MAX(report->pace.best_ms, report->pace.baseline_ms);
 
 	for (size_t i = 0; i < report->pace.point_cnt; i++)
 		most = MAX(most, report->pace.points[i].max_ms);
@@ -55,14 +56,42 @@ static void draw_moment(const struct plot *plot, double step, const char *word, 
 		 word);
 }
 
-static void draw_best(const struct plot *plot, double best_ms)
+static void draw_level(const struct plot *plot, double ms, const char *word, bool right)
 {
-	double y = plot_y(plot, best_ms);
+	double y = plot_y(plot, ms), end = plot->left + plot->width;
 
-	if (!(best_ms > 0.0))
+	if (!(ms > 0.0))
 		return;
-	svg_line(plot->out, "expected", plot->left, y, plot->left + plot->width, y);
-	svg_text(plot->out, "tick", plot->left + 4, y - 5, SVG_START, "best pace");
+	svg_line(plot->out, "expected", plot->left, y, end, y);
+	svg_text(plot->out, "tick", right ? end - 4 : plot->left + 4, y - 5,
+		 right ? SVG_END : SVG_START, word);
+}
+
+/* Words that would be written over each other are left to the tips. */
+static void draw_marks(const struct plot *plot, const struct report_pace *pace)
+{
+	double free_x = 0.0;
+
+	for (size_t i = 0; i < pace->mark_cnt; i++) {
+		const struct report_pace_mark *mark = &pace->marks[i];
+		double x = plot_x(plot, mark->step);
+		struct str tip = { 0 };
+
+		if (mark->step < plot->x.min || mark->step > plot->x.max)
+			continue;
+		str_printf(&tip, "step %.0f: %s%s%s", mark->step, mark->word,
+			   mark->text[0] != '\0' ? ", " : "", mark->text);
+		svg_line(plot->out, mark->bad ? "moment" : "axis", x, plot->top - 8, x,
+			 plot->top + plot->height);
+		svg_diamond(plot->out, mark->bad ? "dot bad" : "dot peer", x, plot->top - 8, 5,
+			    markup_borrow(plot->out, &tip));
+		str_done(&tip);
+		if (x < free_x || x + MARK_WIDTH > WIDTH)
+			continue;
+		svg_text(plot->out, mark->bad ? "bad" : "name", x + 8, plot->top - 4, SVG_START,
+			 mark->word);
+		free_x = x + MARK_WIDTH;
+	}
 }
 
 void chart_pace(const struct report *report, struct str *out)
@@ -86,7 +115,9 @@ void chart_pace(const struct report *report, struct str *out)
 	plot_axes(&plot, "step", "ms per iteration");
 	draw_band(&plot, pace);
 	draw_mean(&plot, pace);
-	draw_best(&plot, pace->best_ms);
+	draw_level(&plot, pace->best_ms, "best pace", false);
+	draw_level(&plot, pace->baseline_ms, "baseline", true);
+	draw_marks(&plot, pace);
 	if (trigger->present && trigger->since_step > 0)
 		draw_moment(&plot, (double)trigger->since_step, "slow since", plot.top + 12);
 	if (trigger->present && trigger->step > 0)
