@@ -67,30 +67,38 @@ static void draw_level(const struct plot *plot, double ms, const char *word, boo
 		 right ? SVG_END : SVG_START, word);
 }
 
-/* Words that would be written over each other are left to the tips. */
+/* A word that the next mark would cross is left to the tip. */
+static bool has_room(const struct plot *plot, const struct report_pace *pace, size_t i)
+{
+	double x = plot_x(plot, pace->marks[i].step), next = WIDTH;
+
+	if (i + 1 < pace->mark_cnt)
+		next = MIN(next, plot_x(plot, pace->marks[i + 1].step));
+	return x + MARK_WIDTH <= next;
+}
+
+static void draw_mark(const struct plot *plot, const struct report_pace *pace, size_t i)
+{
+	const struct report_pace_mark *mark = &pace->marks[i];
+	double x = plot_x(plot, mark->step), y = plot->top - 8;
+	struct str tip = { 0 };
+
+	str_printf(&tip, "step %.0f: %s%s%s", mark->step, mark->word,
+		   mark->text[0] != '\0' ? ", " : "", mark->text);
+	svg_line(plot->out, mark->bad ? "moment" : "axis", x, y, x, plot->top + plot->height);
+	svg_diamond(plot->out, mark->bad ? "dot bad" : "dot peer", x, y, 5,
+		    markup_borrow(plot->out, &tip));
+	str_done(&tip);
+	if (has_room(plot, pace, i))
+		svg_text(plot->out, mark->bad ? "bad" : "name", x + 8, y + 4, SVG_START,
+			 mark->word);
+}
+
 static void draw_marks(const struct plot *plot, const struct report_pace *pace)
 {
-	double free_x = 0.0;
-
 	for (size_t i = 0; i < pace->mark_cnt; i++) {
-		const struct report_pace_mark *mark = &pace->marks[i];
-		double x = plot_x(plot, mark->step);
-		struct str tip = { 0 };
-
-		if (mark->step < plot->x.min || mark->step > plot->x.max)
-			continue;
-		str_printf(&tip, "step %.0f: %s%s%s", mark->step, mark->word,
-			   mark->text[0] != '\0' ? ", " : "", mark->text);
-		svg_line(plot->out, mark->bad ? "moment" : "axis", x, plot->top - 8, x,
-			 plot->top + plot->height);
-		svg_diamond(plot->out, mark->bad ? "dot bad" : "dot peer", x, plot->top - 8, 5,
-			    markup_borrow(plot->out, &tip));
-		str_done(&tip);
-		if (x < free_x || x + MARK_WIDTH > WIDTH)
-			continue;
-		svg_text(plot->out, mark->bad ? "bad" : "name", x + 8, plot->top - 4, SVG_START,
-			 mark->word);
-		free_x = x + MARK_WIDTH;
+		if (pace->marks[i].step >= plot->x.min && pace->marks[i].step <= plot->x.max)
+			draw_mark(plot, pace, i);
 	}
 }
 
