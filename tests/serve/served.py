@@ -31,7 +31,7 @@ STACKS = {
     "stacks": {
         "rank": 2, "culprit": True, "peers": 3,
         "functions": [
-            {"name": "train.py(1): main", "parent": None, "class": "host", "ms": 90.0, "peers_ms": 40.0},
+            {"name": "main", "parent": None, "class": "host", "ms": 90.0, "peers_ms": 40.0},
             {"name": "forward", "parent": 0, "class": "compute", "ms": 40.0, "peers_ms": 38.0},
             {"name": HOSTILE, "parent": 0, "class": "host", "ms": 45.0, "peers_ms": 1.0},
         ],

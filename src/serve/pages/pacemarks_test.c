@@ -3,11 +3,15 @@
 
 #include "base/clock.h"
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
 
 static struct pacemarks marks;
 /* Ten steps in the first ten seconds, then a hundred in ten. */
