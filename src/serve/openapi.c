@@ -121,6 +121,7 @@ static const struct field live[] = {
 	{ "coverage", "Coverage", "" },
 	{ "ranks", "[LiveRank", "At most 64." },
 	{ "ranks_left_out", "integer", "" },
+	{ "carpet", "Carpet?", "null: no rank has connected yet." },
 	{ "order", "Order?", "null: none is under way." },
 	{ "asked", "boolean", "A person has asked, and the order waits for the job's pace." },
 	{ "cost", "string?", "PerfTracker's own cost, as far as it is known." },
@@ -132,6 +133,16 @@ static const struct field request[] = {
 	{ "reason", "string", "" },
 	{ "state", "string", "waiting, done, failed" },
 	{ "text", "string", "The report's file, or why there is none." },
+};
+static const struct field carpet[] = {
+	{ "begin_ms", "integer", "Of the first column, in ms since 1970." },
+	{ "column_ms", "integer", "Length of a column: grows with the run." },
+	{ "rows", "[CarpetRow", "At most 64." },
+};
+static const struct field carpet_row[] = {
+	{ "ranks", "string", "0 or 0-15: the worst of them." },
+	{ "cells", "string", "A letter by column: . watching, p profiling, l learning, o not watched, e ended, "
+			     "s slow, r behind, q silent, b blocked, space: not seen." },
 };
 static const struct field coverage[] = {
 	{ "world_size", "integer", "Ranks of the job; 0: not known yet." },
@@ -233,6 +244,8 @@ static const struct schema schemas[] = {
 	{ "Job", "", FIELDS(job) },
 	{ "Live", "", FIELDS(live) },
 	{ "Coverage", "Ranks of which the daemon knows.", FIELDS(coverage) },
+	{ "Carpet", "Ranks by time, over the whole run.", FIELDS(carpet) },
+	{ "CarpetRow", "", FIELDS(carpet_row) },
 	{ "LiveRank", "", FIELDS(live_rank) },
 	{ "Order", "A profile under way.", FIELDS(order) },
 	{ "Request", "", FIELDS(request) },

@@ -85,9 +85,11 @@ const struct route routes_table[] = {
 	{ "/jobs/{job}", NULL, page_job },
 	{ "/jobs/{job}/profile", NULL, page_profile, .writes = true },
 	{ "/reports/{report}", NULL, page_report },
+	{ "/reports/{report}/flame", NULL, page_flame },
 	{ "/hosts", NULL, page_hosts },
 	{ "/style.css", "text/css; charset=utf-8", file_style },
 	{ "/favicon.ico", "image/svg+xml", file_icon },
+	{ "/flame.js", "text/javascript; charset=utf-8", file_flame },
 	{ "/page.js", "text/javascript; charset=utf-8", file_script },
 };
 /* clang-format on */

@@ -107,13 +107,14 @@ int api_exclude(struct call *call, struct answer *ret);
 int api_metrics(struct call *call, struct answer *ret);
 int api_events(struct call *call, struct answer *ret);
 int api_openapi(struct call *call, struct answer *ret);
-/* ... of pages ... */
+/* ... of pages, and of files. */
 int page_jobs(struct call *call, struct answer *ret);
 int page_profile(struct call *call, struct answer *ret);
 int page_job(struct call *call, struct answer *ret);
 int page_report(struct call *call, struct answer *ret);
+int page_flame(struct call *call, struct answer *ret);
 int page_hosts(struct call *call, struct answer *ret);
-/* ... and of files. */
 int file_style(struct call *call, struct answer *ret);
 int file_icon(struct call *call, struct answer *ret);
 int file_script(struct call *call, struct answer *ret);
+int file_flame(struct call *call, struct answer *ret);

@@ -133,7 +133,14 @@ class Page(PageTest):
     def look_at_page(self, key: str) -> None:
         page = self.ask_page(f"/jobs/{key}")
         self.assertEqual(page.status, 200)
-        for word in ("2 of 2 ranks watched", "baseline", 'id="reason"', "Ranks now", "own cost"):
+        for word in (
+            "2 of 2 ranks watched",
+            "baseline",
+            'id="reason"',
+            "Ranks now",
+            "own cost",
+            "Ranks by time",
+        ):
             self.assertIn(word, page.text)
         self.assertIn("form-action 'self'", page.headers["Content-Security-Policy"])
         # Else browsers say Origin: null when the form is sent.
@@ -143,6 +150,11 @@ class Page(PageTest):
         self.assertEqual(list(schema_check.check(described("Live"), live, described())), [])
         self.assertEqual((live["job"], live["coverage"]["watched"]), (key, 2))
         self.assertEqual([rank["rank"] for rank in live["ranks"]], [0, 1])
+        carpet = live["carpet"]
+        self.assertEqual([row["ranks"] for row in carpet["rows"]], ["0", "1"])
+        for row in carpet["rows"]:
+            self.assertRegex(row["cells"], r"^[ l]*[.a-z][ .a-z]*$")
+            self.assertIn(".", row["cells"])
         self.assertEqual(self.ask_page("/api/v1/jobs/none/live").status, 404)
 
     def ask_for_profile(self, key: str) -> None:

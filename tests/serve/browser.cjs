@@ -65,6 +65,24 @@ async function worksByKeyboard(browser) {
   found.read.job = await page.title();
 }
 
+async function searchesStacks(browser) {
+  const page = await open(browser, looks[0]);
+  await page.goto(base + paths[paths.length - 1]);
+  const boxes = () => page.evaluate(() => [...document.querySelectorAll("g.box rect")].map((r) => r.getAttribute("width")).join());
+  const whole = await boxes();
+  await page.keyboard.press("/");
+  found.read.search = await page.evaluate(() => document.activeElement.tagName);
+  await page.keyboard.type(await page.evaluate(() => [...document.querySelectorAll("g.box")].at(-1).dataset.l.slice(0, 6)));
+  found.read.hits = await page.evaluate(() => document.querySelectorAll("g.box.hit").length > 0 && document.querySelector("output").textContent.includes("boxes"));
+  await page.locator("g.box").first().focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Enter");
+  found.read.zoomed = whole !== (await boxes());
+  await page.keyboard.press("Escape");
+  found.read.back = whole === (await boxes());
+}
+
 async function followsNews(browser) {
   const page = await open(browser, looks[0]);
   await page.goto(base + "/");
@@ -81,11 +99,12 @@ async function worksWithoutScript(browser) {
 (async () => {
   const browser = await chromium.launch({
     executablePath: process.env.PERFTRACKER_CHROMIUM || "/usr/bin/chromium",
-    args: ["--no-sandbox"],
+    args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"],
   });
   for (const look of looks) await looksRight(browser, look);
   await worksByKeyboard(browser);
   await worksWithoutScript(browser);
+  await searchesStacks(browser);
   await followsNews(browser);
   await browser.close();
   console.log(JSON.stringify(found));

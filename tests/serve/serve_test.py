@@ -16,7 +16,18 @@ import sys
 import unittest
 from typing import Any
 
-from served import GOLDEN, HOSTILE, LIMIT_S, PROGRAM, ROOT, SECOND, Server, ServeTest, now_ns
+from served import (
+    GOLDEN,
+    HOSTILE,
+    LIMIT_S,
+    PROGRAM,
+    ROOT,
+    SECOND,
+    STACKS,
+    Server,
+    ServeTest,
+    now_ns,
+)
 
 sys.path.insert(0, str(ROOT / "src" / "report"))
 import schema_check  # noqa: E402
@@ -44,7 +55,7 @@ class Pages(ServeTest):
         store.job("00000000000a", "resnet", ended_ns=now_ns(), exit_status=1, verdict="healthy")
         store.job("00000000000b", "old", seen_ns=now_ns() - 600 * SECOND)
         store.report(KEY, 1, "figure7", hosts="gpu-000")
-        store.report(KEY, 2, "hostile", hosts=f"gpu-000,{HOSTILE}")
+        store.report(KEY, 2, "hostile", hosts=f"gpu-000,{HOSTILE}", more=STACKS)
         store.event(KEY, 0, HOSTILE)
         store.pace(KEY, 60)
         return self.serve("--store", str(store.path), str(GOLDEN))
@@ -89,8 +100,51 @@ class Pages(ServeTest):
         page = server.get(f"/reports/{KEY}-1")
         self.assertIn("sandbox", page.headers["Content-Security-Policy"])
         self.assertIn(f'<a href="/jobs/{KEY}">', page.text)
-        back = re.sub(r'<nav aria-label="Pages">[^\n]*\n', "", page.text)
+        back = re.sub(r"(?s)<style>nav\.parts.*?</nav>\n", "", page.text)
         self.assertEqual(back, (GOLDEN / "figure7.html").read_text(encoding="utf-8"))
+
+    def test_call_stacks_have_a_page_with_search(self) -> None:
+        server = self.fill()
+        for number in (1, 2):
+            page = server.get(f"/reports/{KEY}-{number}/flame")
+            report = server.get(f"/api/v1/reports/{KEY}-{number}").json()
+            link = f'href="/reports/{KEY}-{number}/flame"'
+            if not report["stacks"]:
+                self.assertEqual(page.status, 404)
+                self.assertIn("has no call stacks", page.text)
+                self.assertNotIn(link, server.get(f"/reports/{KEY}-{number}").text)
+                continue
+            self.assertEqual(page.status, 200)
+            self.assertIn(link, server.get(f"/reports/{KEY}-{number}").text)
+            for word in ('<g class="box"', 'type="search"', "What to do", "/flame.js"):
+                self.assertIn(word, page.text)
+            self.assertNotIn("<img", page.text)
+            self.assertNotIn("<style", page.text)
+            self.assertEqual(page.text.count("<script"), 2)
+        self.assertEqual(server.get(f"/reports/{KEY}-9/flame").status, 404)
+        self.assertIn("tree", server.get("/flame.js").text)
+
+    def test_damaged_call_stacks_are_drawn_as_far_as_they_go(self) -> None:
+        for place, stacks in enumerate(
+            (
+                {"functions": [{"name": "a", "parent": 7, "ms": 1}, {"parent": 0, "ms": "x"}]},
+                {"functions": [{"name": HOSTILE, "ms": 5}] * 3, "peers": -4, "rank": 1e300},
+                {"functions": [{"name": "a", "parent": -9, "ms": -1}, {"name": 1, "ms": 1e308}]},
+                {"functions": [None, []]},
+                [],
+            )
+        ):
+            path = self.folder / "reports" / str(place) / "report.json"
+            path.parent.mkdir(parents=True)
+            report = json.loads((GOLDEN / "figure7.json").read_text(encoding="utf-8"))
+            path.write_text(json.dumps({**report, "stacks": stacks}), encoding="utf-8")
+        server = self.serve("--store", "none", str(self.folder / "reports"))
+        reports = server.get("/api/v1/reports").json()["reports"]
+        self.assertEqual(len(reports), 5)
+        for report in reports:
+            page = server.get(f"/reports/{report['id']}/flame")
+            self.assertIn(page.status, (200, 404))
+            self.assertNotIn("<img", page.text)
 
     def test_answers_are_as_the_description_says(self) -> None:
         server = self.fill()

@@ -26,6 +26,17 @@ GOLDEN = ROOT / "tests" / "golden" / "report"
 # Made of markup, of what a script or a header could misread, and of bytes that hide text.
 HOSTILE = "<img src=x onerror=alert(1)>\"'&\u202e</script>"
 SECOND = 10**9
+# What a report says of the call stacks of its culprit; no golden report has some.
+STACKS = {
+    "stacks": {
+        "rank": 2, "culprit": True, "peers": 3,
+        "functions": [
+            {"name": "main", "parent": None, "class": "host", "ms": 90.0, "peers_ms": 40.0},
+            {"name": "forward", "parent": 0, "class": "compute", "ms": 40.0, "peers_ms": 38.0},
+            {"name": HOSTILE, "parent": 0, "class": "host", "ms": 45.0, "peers_ms": 1.0},
+        ],
+    }
+}  # fmt: skip
 LIMIT_S = 120
 
 
@@ -84,8 +95,8 @@ class Store:
             self.base.execute("INSERT INTO pace VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
         self.base.commit()
 
-    def report(self, key: str, number: int, name: str, hosts: str = "") -> None:
-        """A golden report as that of a job."""
+    def report(self, key: str, number: int, name: str, hosts: str = "", more: Any = None) -> None:
+        """A golden report as that of a job; more: of its JSON."""
         document = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
         self.base.execute(
             "INSERT INTO report VALUES (?, ?, ?, 'slowdown', ?, ?, 10, 5, 20.0, 4, 0)",
@@ -103,6 +114,8 @@ class Store:
             )  # fmt: skip
         for form in ("json", "html"):
             data = (GOLDEN / f"{name}.{form}").read_bytes()
+            if form == "json" and more:
+                data = json.dumps({**document, **more}).encode()
             self.base.execute(
                 "INSERT INTO document VALUES (?, ?, ?, ?, ?)",
                 (key, number, form, len(data), zlib.compress(data)),

@@ -19,6 +19,7 @@
 #include "live/pace/pacelog.h"
 #include "live/recovery/recovered.h"
 #include "live/stallnotes/stallnotes.h"
+#include "live/ui/carpet.h"
 #include "model/report.h"
 
 /* What the last line of a run and `perftracker status` say of the latest report. */
@@ -74,6 +75,7 @@ struct hub {
 	int64_t keep_ns, first_tick_ns; /* not before: the next state for it; 0: none yet */
 	struct hub_show show;		/* page NULL: no page is served */
 	int64_t show_ns;		/* not before: the next state for it */
+	struct carpet carpet;		/* for the page */
 };
 
 void hub_take_state(void *arg, const struct bus_message *message); /* struct wire_state */

@@ -76,6 +76,41 @@ static void put_ranks(struct json_writer *w, json_t *root, const struct hub *hub
 	put_count(w, root, "ranks_left_out", hub->workers.cnt - cnt);
 }
 
+static json_t *row_object(struct json_writer *w, const struct carpet *carpet, size_t row)
+{
+	char cells[CARPET_COLUMNS_MAX + 1], ranks[32];
+	json_t *ret = json_object();
+	int32_t first, last;
+
+	carpet_ranks(carpet, row, &first, &last);
+	(void)snprintf(ranks, sizeof(ranks), last > first ? "%d-%d" : "%d", first, last);
+	for (size_t i = 0; i < carpet->column_cnt; i++)
+		cells[i] = carpet_letter((enum carpet_cell)carpet->rows[row].cells[i]);
+	cells[carpet->column_cnt] = '\0';
+	jsonwriter_put_text(w, ret, "ranks", ranks);
+	jsonwriter_put_text(w, ret, "cells", cells);
+	return ret;
+}
+
+static void put_carpet(struct json_writer *w, json_t *root, const struct hub *hub)
+{
+	const struct carpet *carpet = &hub->carpet;
+	json_t *object, *rows;
+
+	if (carpet->column_cnt == 0) {
+		jsonwriter_put(w, root, "carpet", json_null());
+		return;
+	}
+	object = json_object();
+	rows = json_array();
+	put_count(w, object, "begin_ms", (uint64_t)(carpet->begin_ns / NSEC_PER_MSEC));
+	put_count(w, object, "column_ms", (uint64_t)(carpet->column_ns / NSEC_PER_MSEC));
+	for (size_t i = 0; i < carpet->row_cnt; i++)
+		jsonwriter_push(w, rows, row_object(w, carpet, i));
+	jsonwriter_put(w, object, "rows", rows);
+	jsonwriter_put(w, root, "carpet", object);
+}
+
 /* Ranks of which nothing was heard are missing, not well. */
 static void put_coverage(struct json_writer *w, json_t *root, const struct hub *hub)
 {
@@ -163,6 +198,7 @@ int hublive_print(const struct hub *hub, struct str *out)
 						: json_null());
 	put_coverage(&w, root, hub);
 	put_ranks(&w, root, hub);
+	put_carpet(&w, root, hub);
 	jsonwriter_put(&w, root, "order",
 		       hub->profile.active ? order_object(&w, &hub->profile) : json_null());
 	jsonwriter_put(&w, root, "asked", json_boolean(hub->asked_until_ns > 0));
@@ -179,6 +215,7 @@ void hublive_say(struct hub *hub, int64_t now_ns)
 	hub->show_ns = now_ns + SHOW_NS;
 	if (hub->show.page != NULL)
 		hub_show_state(hub);
+	carpet_note(&hub->carpet, hub->workers.data, hub->workers.cnt, now_ns, clock_wall_ns());
 	if (hublive_print(hub, &text) == 0)
 		hub->show.say(hub->show.arg, &text);
 	str_done(&text);

@@ -66,8 +66,19 @@ struct report_pace_point {
 	double min_ms, mean_ms, max_ms;
 };
 
+/* What happened at a step, for a picture of a whole run. */
+struct report_pace_mark {
+	double step;
+	const char *word; /* a constant: "order", "finding" */
+	const char *text; /* from outside; "": none */
+	bool bad;
+};
+
 struct report_pace {
 	const struct report_pace_point *points;
 	size_t point_cnt;
-	double best_ms; /* of an iteration; 0: unknown */
+	double best_ms;			      /* of an iteration; 0: unknown */
+	double baseline_ms;		      /* of a job that runs; 0: unknown */
+	const struct report_pace_mark *marks; /* by step */
+	size_t mark_cnt;
 };

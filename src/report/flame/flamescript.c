@@ -129,14 +129,21 @@ const char flamescript_text[] =
 	"}\n";
 /* clang-format on */
 
-static const char style[] =
-	"<style>.find{display:none}figure.live .find{display:block}.find output{margin-left:14px}"
+const char flamescript_style[] =
+	".find{display:none}figure.live .find{display:block}.find output{margin-left:14px}"
 	"g.box{cursor:pointer;outline:none}g.box.sel rect{stroke:var(--ink);stroke-width:2}"
-	"g.box.hit rect{fill:var(--bad);fill-opacity:.75;stroke:var(--bad)}</style>\n";
+	"g.box.hit rect{fill:var(--bad);fill-opacity:.75;stroke:var(--bad)}\n";
 
 void flamescript_controls(struct str *out)
 {
-	str_append(out, style);
+	str_append(out, "<style>");
+	str_append(out, flamescript_style);
+	str_append(out, "</style>\n");
+	flamescript_fields(out);
+}
+
+void flamescript_fields(struct str *out)
+{
 	str_append(out,
 		   "<p class=\"find\"><label>Search <input type=\"search\" "
 		   "spellcheck=\"false\"></label> <output aria-live=\"polite\"></output></p>\n");

@@ -14,7 +14,11 @@ extern const char flamescript_text[];
 /* Base64 of the SHA-256 of flamescript_text. tests/cli/flame_test.py compares. */
 extern const char flamescript_hash[];
 
-/* The fields above a picture: search, and what the selected box is. */
+/* For a page with a style sheet of its own. */
+extern const char flamescript_style[];
+void flamescript_fields(struct str *out);
+
+/* The style, and the fields above a picture: search, and what the selected box is. */
 void flamescript_controls(struct str *out);
 /* Behind all pictures. */
 void flamescript_append(struct str *out);

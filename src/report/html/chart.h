@@ -38,6 +38,8 @@ void chart_lanes(const struct report *report, struct str *out);
 
 /* Call stacks of the culprit against its peers. */
 void chart_flame(const struct report *report, struct str *out);
+/* The same for a page with flamescript_text and flamescript_style: to zoom, search, by keyboard. */
+void chart_flame_scripted(const struct report *report, struct str *out);
 
 /* The pace of a live job over its steps. */
 void chart_pace(const struct report *report, struct str *out);

@@ -5,6 +5,7 @@
  */
 #include "base/text/clean.h"
 #include "report/flame/flamepicture.h"
+#include "report/flame/flamescript.h"
 #include "report/html/chart.h"
 #include "report/html/markup.h"
 #include "report/phrase.h"
@@ -33,7 +34,7 @@ struct flame {
 	struct str *tips, *labels; /* by box */
 	uint32_t *box_of;	   /* by node */
 	size_t box_cnt;
-	bool cut;
+	bool cut, scripted;
 };
 
 static void flame_done(struct flame *f)
@@ -219,6 +220,7 @@ static void draw(struct flame *f, double total_ms, struct str *out)
 		.id = "flame",
 		.title = "Call stacks of one rank",
 		.desc = "Boxes are functions, widths their time.",
+		.scripted = f->scripted,
 		.depth_max = DEPTH_MAX,
 	};
 	struct flamepicture_left left = { 0 };
@@ -248,9 +250,11 @@ static double total_of(const struct report_flame *flame)
 	return isfinite(sum) && sum > 0.0 ? sum : 0.0;
 }
 
-void chart_flame(const struct report *report, struct str *out)
+static void put_flame(const struct report *report, bool scripted, struct str *out)
 {
-	struct flame f = { .of = &report->flame, .iteration_ms = report->flame.iteration_ms };
+	struct flame f = { .of = &report->flame,
+			   .iteration_ms = report->flame.iteration_ms,
+			   .scripted = scripted };
 	_cleanup_(str_done) struct str title = { 0 }, note = { 0 };
 	const double total_ms = total_of(&report->flame);
 
@@ -266,9 +270,21 @@ void chart_flame(const struct report *report, struct str *out)
 		figure_open(out, markup_borrow(out, &title));
 		if (f.of->peer_cnt == 0)
 			figure_legend(out);
+		if (scripted)
+			flamescript_fields(out);
 		draw(&f, total_ms, out);
 		append_note(&note, &f);
 		figure_close(out, markup_borrow(out, &note));
 	}
 	flame_done(&f);
+}
+
+void chart_flame(const struct report *report, struct str *out)
+{
+	put_flame(report, false, out);
+}
+
+void chart_flame_scripted(const struct report *report, struct str *out)
+{
+	put_flame(report, true, out);
 }

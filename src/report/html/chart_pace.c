@@ -9,10 +9,11 @@
 
 #define WIDTH 1040.0
 #define HEIGHT 250.0
+#define MARK_WIDTH 76.0 /* of a mark's word */
 
 static double longest_ms(const struct report *report)
 {
-	double most = report->pace.best_ms;
+	double most = MAX(report->pace.best_ms, report->pace.baseline_ms);
 
 	for (size_t i = 0; i < report->pace.point_cnt; i++)
 		most = MAX(most, report->pace.points[i].max_ms);
@@ -55,14 +56,50 @@ static void draw_moment(const struct plot *plot, double step, const char *word, 
 		 word);
 }
 
-static void draw_best(const struct plot *plot, double best_ms)
+static void draw_level(const struct plot *plot, double ms, const char *word, bool right)
 {
-	double y = plot_y(plot, best_ms);
+	double y = plot_y(plot, ms), end = plot->left + plot->width;
 
-	if (!(best_ms > 0.0))
+	if (!(ms > 0.0))
 		return;
-	svg_line(plot->out, "expected", plot->left, y, plot->left + plot->width, y);
-	svg_text(plot->out, "tick", plot->left + 4, y - 5, SVG_START, "best pace");
+	svg_line(plot->out, "expected", plot->left, y, end, y);
+	svg_text(plot->out, "tick", right ? end - 4 : plot->left + 4, y - 5,
+		 right ? SVG_END : SVG_START, word);
+}
+
+/* A word that the next mark would cross is left to the tip. */
+static bool has_room(const struct plot *plot, const struct report_pace *pace, size_t i)
+{
+	double x = plot_x(plot, pace->marks[i].step), next = WIDTH;
+
+	if (i + 1 < pace->mark_cnt)
+		next = MIN(next, plot_x(plot, pace->marks[i + 1].step));
+	return x + MARK_WIDTH <= next;
+}
+
+static void draw_mark(const struct plot *plot, const struct report_pace *pace, size_t i)
+{
+	const struct report_pace_mark *mark = &pace->marks[i];
+	double x = plot_x(plot, mark->step), y = plot->top - 8;
+	struct str tip = { 0 };
+
+	str_printf(&tip, "step %.0f: %s%s%s", mark->step, mark->word,
+		   mark->text[0] != '\0' ? ", " : "", mark->text);
+	svg_line(plot->out, mark->bad ? "moment" : "axis", x, y, x, plot->top + plot->height);
+	svg_diamond(plot->out, mark->bad ? "dot bad" : "dot peer", x, y, 5,
+		    markup_borrow(plot->out, &tip));
+	str_done(&tip);
+	if (has_room(plot, pace, i))
+		svg_text(plot->out, mark->bad ? "bad" : "name", x + 8, y + 4, SVG_START,
+			 mark->word);
+}
+
+static void draw_marks(const struct plot *plot, const struct report_pace *pace)
+{
+	for (size_t i = 0; i < pace->mark_cnt; i++) {
+		if (pace->marks[i].step >= plot->x.min && pace->marks[i].step <= plot->x.max)
+			draw_mark(plot, pace, i);
+	}
 }
 
 void chart_pace(const struct report *report, struct str *out)
@@ -86,7 +123,9 @@ void chart_pace(const struct report *report, struct str *out)
 	plot_axes(&plot, "step", "ms per iteration");
 	draw_band(&plot, pace);
 	draw_mean(&plot, pace);
-	draw_best(&plot, pace->best_ms);
+	draw_level(&plot, pace->best_ms, "best pace", false);
+	draw_level(&plot, pace->baseline_ms, "baseline", true);
+	draw_marks(&plot, pace);
 	if (trigger->present && trigger->since_step > 0)
 		draw_moment(&plot, (double)trigger->since_step, "slow since", plot.top + 12);
 	if (trigger->present && trigger->step > 0)

@@ -22,7 +22,7 @@ static const enum event_class class_order[CLASS_CNT] = {
 
 void figure_open(struct str *out, const char *caption)
 {
-	str_append(out, "<figure><figcaption>");
+	str_append(out, "<figure tabindex=\"0\"><figcaption>");
 	markup_text(out, caption);
 	str_append(out, "</figcaption>\n");
 }

@@ -7,6 +7,7 @@
 #include "serve/historyjson.h"
 #include "serve/jobwords.h"
 #include "serve/pages/livepart.h"
+#include "serve/pages/pacemarks.h"
 #include "serve/pages/pageparts.h"
 
 #include <errno.h>
@@ -24,6 +25,8 @@ struct job_page {
 	struct str facts, reports, events, name, state, folder;
 	bool ended;
 	VEC(struct report_pace_point) points;
+	VEC(struct pacemarks_point) times;
+	struct pacemarks marks;
 	double best_ms;
 	char latest_made[32];
 	uint64_t latest, report_cnt, event_cnt;
@@ -74,6 +77,7 @@ static int take_report(void *arg, const struct store_report *report, size_t find
 	char made[32], id[ARCHIVE_ID_BYTES];
 
 	page->latest = report->number;
+	pacemarks_note_report(&page->marks, report, finding_cnt);
 	jobwords_time(report->made_ns, page->latest_made);
 	page->report_cnt++;
 	archive_print_id(report->job, report->number, id);
@@ -96,6 +100,7 @@ static int take_event(void *arg, const struct store_event *event)
 	struct job_page *page = arg;
 	char at[32];
 
+	pacemarks_note_event(&page->marks, event);
 	if (page->event_cnt++ >= EVENTS_MAX)
 		return 0;
 	jobwords_time(event->at_ns, at);
@@ -113,6 +118,9 @@ static int take_pace(void *arg, const struct store_pace *pace)
 
 	if (pace->cnt == 0)
 		return 0;
+	if (vec_push(&page->times,
+		     (struct pacemarks_point){ .at_s = pace->at_s, .step = pace->step }) < 0)
+		return -ENOMEM;
 	return vec_push(&page->points,
 			(struct report_pace_point){
 				.step = pace->step,
@@ -180,7 +188,7 @@ static void put_answer(struct job_page *page, struct str *out, const json_t *rep
 }
 
 /* A copy of the points as the picture of a report takes them. */
-static void put_pace(const struct job_page *page, struct str *out)
+static void put_pace(struct job_page *page, struct str *out, const json_t *live)
 {
 	struct report *report;
 
@@ -191,7 +199,11 @@ static void put_pace(const struct job_page *page, struct str *out)
 		return;
 	report->pace = (struct report_pace){ .points = page->points.data,
 					     .point_cnt = page->points.cnt,
-					     .best_ms = page->best_ms };
+					     .best_ms = page->best_ms,
+					     .baseline_ms = json_number_value(
+						     json_object_get(live, "baseline_ms")),
+					     .marks = page->marks.placed };
+	report->pace.mark_cnt = pacemarks_place(&page->marks, page->times.data, page->times.cnt);
 	str_append(out, "<section class=\"window\">");
 	chart_pace(report, out);
 	str_append(out, "</section>\n");
@@ -215,7 +227,7 @@ static void put_table(struct str *out, const char *title, const char *columns,
 static void put_page(struct job_page *page, struct str *out)
 {
 	char id[ARCHIVE_ID_BYTES];
-	json_t *report = NULL;
+	json_t *report = NULL, *live = NULL;
 
 	archive_print_id(page->key, page->latest, id);
 	if (page->report_cnt > 0)
@@ -226,8 +238,12 @@ static void put_page(struct job_page *page, struct str *out)
 	str_append(out, str_borrow(&page->facts));
 	str_append(out, "</dl>\n");
 	if (!page->ended)
-		livepart_put(out, page->call, page->key, str_borrow(&page->folder));
-	put_pace(page, out);
+		live = livepart_read(page->call, page->key, str_borrow(&page->folder));
+	if (live != NULL)
+		livepart_put_now(out, live, page->key);
+	put_pace(page, out, live);
+	if (live != NULL)
+		livepart_put_ranks(out, live, page->key);
 	pageparts_findings(out, report);
 	put_table(out, "Reports",
 		  "<th scope=\"col\">Made (UTC)</th><th scope=\"col\">Why</th><th "
@@ -243,6 +259,7 @@ static void put_page(struct job_page *page, struct str *out)
 			   page->event_cnt - EVENTS_MAX, page->key);
 	pageparts_close(out);
 	json_decref(report);
+	json_decref(live);
 }
 
 int page_job(struct call *call, struct answer *ret)
@@ -265,5 +282,6 @@ int page_job(struct call *call, struct answer *ret)
 	str_done(&page.state);
 	str_done(&page.folder);
 	vec_done(&page.points);
+	vec_done(&page.times);
 	return error < 0 ? error : str_error(&ret->body);
 }

@@ -189,6 +189,16 @@ static void put_jobs(struct str *out, const struct jobs_page *page,
 	str_append(out, "\">Older jobs</a></p>\n");
 }
 
+/* Of its job; a report of files has none, but its folder does. */
+static const char *report_name(const struct catalog_report *report)
+{
+	const char *slash = report->folder != NULL ? strrchr(report->folder, '/') : NULL;
+
+	if (report->job != NULL && report->job[0] != '\0')
+		return report->job;
+	return slash != NULL && slash[1] != '\0' ? slash + 1 : "unnamed";
+}
+
 static void put_report_row(struct str *out, const struct catalog_report *report)
 {
 	char gain[32] = "";
@@ -196,17 +206,16 @@ static void put_report_row(struct str *out, const struct catalog_report *report)
 	if (report->gain_ms > 0.0)
 		(void)snprintf(gain, sizeof(gain), "%.0f ms", report->gain_ms);
 	str_printf(out, "<tr><td class=\"name\"><a href=\"/reports/%s\">", report->id);
-	markup_text_short(
-		out, report->job != NULL && report->job[0] != '\0' ? report->job : "unnamed", 60);
+	markup_text_short(out, report_name(report), 60);
 	str_append(out, "</a></td>");
 	str_printf(out, "<td data-name=\"Verdict\"><span class=\"state %s\">",
 		   pageparts_tone(report->verdict));
 	markup_text_short(out, report->verdict, 40);
-	str_append(out, "</span></td><td data-name=\"Finding\">");
+	str_append(out, "</span></td><td class=\"finds\" data-name=\"Finding\">");
 	markup_text_short(out, report->title != NULL ? report->title : report->reason, 200);
 	str_append(out, "</td>");
 	cell(out, "n", "Gain", gain);
-	str_append(out, "<td data-name=\"File\"><code>");
+	str_append(out, "<td class=\"file\" data-name=\"File\"><code>");
 	markup_text_short(out, report->path, 90);
 	str_append(out, "</code></td></tr>\n");
 }
@@ -218,12 +227,13 @@ static void put_reports(struct str *out, const struct catalog *catalog)
 
 	if (catalog_borrow(catalog, 0) == NULL)
 		return;
-	str_append(out,
-		   "<h2>Reports in folders</h2>\n<div class=\"scroll\" tabindex=\"0\" "
-		   "role=\"region\" aria-label=\"Reports\"><table class=\"findings\"><thead><tr>"
-		   "<th scope=\"col\">Job</th><th scope=\"col\">Verdict</th><th "
-		   "scope=\"col\">Finding</th><th scope=\"col\" class=\"n\">Gain</th><th "
-		   "scope=\"col\">File</th></tr></thead><tbody>\n");
+	str_append(
+		out,
+		"<h2>Reports in folders</h2>\n<div class=\"scroll\" tabindex=\"0\" "
+		"role=\"region\" aria-label=\"Reports\"><table class=\"findings reports\"><thead><tr>"
+		"<th scope=\"col\">Job</th><th scope=\"col\">Verdict</th><th "
+		"scope=\"col\">Finding</th><th scope=\"col\" class=\"n\">Gain</th><th "
+		"scope=\"col\">File</th></tr></thead><tbody>\n");
 	for (; i < REPORTS_MAX && (report = catalog_borrow(catalog, i)) != NULL; i++)
 		put_report_row(out, report);
 	str_append(out, "</tbody></table></div>\n");

@@ -3,6 +3,7 @@
 
 #include "report/html/markup.h"
 #include "serve/jobwords.h"
+#include "serve/pages/livecarpet.h"
 #include "serve/pages/pageparts.h"
 
 #include <inttypes.h>
@@ -101,6 +102,36 @@ static void put_order(struct str *out, const json_t *live)
 	}
 	pageparts_fact(out, "Profile under way", str_borrow(&text));
 	str_done(&text);
+}
+
+/* The same as a bar: a person sees how far it is without reading. */
+static void put_progress(struct str *out, const json_t *live)
+{
+	const json_t *order = json_object_get(live, "order");
+	json_int_t ranks = count_of(order, "ranks"), in = count_of(order, "in");
+	bool waits = strcmp(text_of(order, "state"), "waiting for the step") == 0;
+
+	if (!json_is_object(order) || ranks <= 0)
+		return;
+	str_append(out, "<p class=\"progress\"><label for=\"bar\">");
+	if (waits)
+		str_printf(out,
+			   "Profile: waiting for step %" JSON_INTEGER_FORMAT
+			   ", now at %" JSON_INTEGER_FORMAT,
+			   count_of(order, "first_step"), count_of(live, "step"));
+	else
+		str_printf(out,
+			   "Profile: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
+			   " ranks in, %" JSON_INTEGER_FORMAT " recording",
+			   in, ranks, count_of(order, "recording"));
+	str_append(out, "</label>");
+	if (!waits)
+		str_printf(out,
+			   "<progress id=\"bar\" max=\"%" JSON_INTEGER_FORMAT
+			   "\" value=\"%" JSON_INTEGER_FORMAT "\"></progress></p>\n",
+			   ranks, in);
+	else
+		str_append(out, "<progress id=\"bar\"></progress></p>\n");
 }
 
 /* --- tables --- */
@@ -217,7 +248,7 @@ static void put_form(struct str *out, const char *key)
 		   key);
 }
 
-void livepart_put(struct str *out, struct call *call, const char *key, const char *folder)
+json_t *livepart_read(struct call *call, const char *key, const char *folder)
 {
 	const struct routes_live *live = call->routes->live;
 	struct str text = { 0 };
@@ -227,18 +258,27 @@ void livepart_put(struct str *out, struct call *call, const char *key, const cha
 	if (live != NULL && live->read(live->arg, key, folder, &text) == 0)
 		root = json_loadb(str_borrow(&text), text.len, 0, &wrong);
 	str_done(&text);
-	if (!json_is_object(root)) {
-		json_decref(root);
-		return;
-	}
-	str_append(out, "<dl class=\"facts\" id=\"now\">\n");
-	put_pace(out, root);
-	put_order(out, root);
-	put_coverage(out, root);
-	pageparts_fact(out, "PerfTracker's own cost", text_of(root, "cost"));
-	str_append(out, "</dl>\n");
-	put_form(out, key);
-	put_requests(out, key, root);
-	put_ranks(out, root);
+	if (json_is_object(root))
+		return root;
 	json_decref(root);
+	return NULL;
+}
+
+void livepart_put_now(struct str *out, const json_t *live, const char *key)
+{
+	str_append(out, "<dl class=\"facts\" id=\"now\">\n");
+	put_pace(out, live);
+	put_order(out, live);
+	put_coverage(out, live);
+	pageparts_fact(out, "PerfTracker's own cost", text_of(live, "cost"));
+	str_append(out, "</dl>\n");
+	put_progress(out, live);
+	put_form(out, key);
+}
+
+void livepart_put_ranks(struct str *out, const json_t *live, const char *key)
+{
+	livecarpet_put(out, live);
+	put_requests(out, key, live);
+	put_ranks(out, live);
 }

@@ -5,6 +5,7 @@
 #include "report/html/markup.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
 #define EVIDENCE_MAX 12u
@@ -12,11 +13,19 @@
 
 void pageparts_open(struct str *out, const char *title)
 {
+	pageparts_open_with(out, title, NULL);
+}
+
+void pageparts_open_with(struct str *out, const char *title, const char *script)
+{
 	str_append(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 			"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
 			"<link rel=\"icon\" href=\"/favicon.ico\">\n"
 			"<link rel=\"stylesheet\" href=\"/style.css\">\n"
-			"<script src=\"/page.js\" defer></script>\n<title>");
+			"<script src=\"/page.js\" defer></script>\n");
+	if (script != NULL)
+		str_printf(out, "<script src=\"%s\" defer></script>\n", script);
+	str_append(out, "<title>");
 	markup_text_short(out, title, 120);
 	str_append(out, " - PerfTracker</title></head>\n<body><a class=\"skip\" href=\"#main\">"
 			"Skip to the content</a>\n<header class=\"top\"><nav aria-label=\"Pages\">"
@@ -160,6 +169,53 @@ void pageparts_answer(struct str *out, const json_t *report, const char *name, c
 		str_append(out, "\">The whole report, with pictures</a></p>\n");
 	}
 	str_append(out, "</div>\n");
+}
+
+int pageparts_read_report(struct call *call, json_t **ret)
+{
+	struct str text = { 0 };
+	json_error_t wrong = { .text = "" };
+	json_t *root = NULL;
+	int error =
+		archive_get_report(&call->routes->archive, call->part, "json", &text, call->err);
+
+	if (error == 0)
+		root = json_loadb(str_borrow(&text), text.len, 0, &wrong);
+	str_done(&text);
+	if (error < 0)
+		return error;
+	if (json_is_object(root)) {
+		*ret = root;
+		return 0;
+	}
+	json_decref(root);
+	return err_set(call->err, ENOENT, "report %.60s: expected a JSON object, line %d: %s",
+		       call->part, wrong.line, wrong.text);
+}
+
+static void put_nav_link(struct str *out, const char *href, const char *id, const char *end,
+			 const char *words, bool here)
+{
+	str_printf(out, " <a href=\"%s", href);
+	markup_text(out, id);
+	str_printf(out, "%s\"%s>%s</a>", end, here ? " aria-current=\"page\"" : "", words);
+}
+
+void pageparts_report_nav(struct str *out, const char *id, const json_t *report, const char *here)
+{
+	char job[STORE_KEY_BYTES];
+	uint64_t number;
+	bool stored = archive_parse_id(id, job, &number) == 0;
+
+	str_append(out, "<nav class=\"parts\" aria-label=\"Report\">");
+	put_nav_link(out, stored ? "/jobs/" : "/", stored ? job : "", "",
+		     stored ? "Back to the job" : "Back to all jobs", false);
+	put_nav_link(out, "/reports/", id, "", "Report", strcmp(here, "report") == 0);
+	if (json_array_size(json_object_get(json_object_get(report, "stacks"), "functions")) > 1)
+		put_nav_link(out, "/reports/", id, "/flame", "Call stacks, with search",
+			     strcmp(here, "flame") == 0);
+	put_nav_link(out, "/api/v1/reports/", id, "", "JSON", false);
+	str_append(out, "</nav>\n");
 }
 
 void pageparts_fact(struct str *out, const char *name, const char *value)

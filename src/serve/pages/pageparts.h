@@ -12,6 +12,8 @@
 
 /* title: from outside. Opens the page up to the inside of <main>. */
 void pageparts_open(struct str *out, const char *title);
+/* script: the path of one more script, a constant; NULL: none. */
+void pageparts_open_with(struct str *out, const char *title, const char *script);
 void pageparts_close(struct str *out);
 
 /* A whole page that says what went wrong. */
@@ -28,6 +30,15 @@ const char *pageparts_words(const char *verdict);
  * name: what it is about, from outside; link (NULL: none): to the report.
  */
 void pageparts_answer(struct str *out, const json_t *report, const char *name, const char *link);
+
+/* The report that the path names, as JSON, for json_decref(). Returns 0 or -errno with a line in err. */
+_must_check_ int pageparts_read_report(struct call *call, json_t **ret);
+
+/*
+ * Links between the pages of a report: id is that of the path, here ("report", "flame") the page
+ * that has them.
+ */
+void pageparts_report_nav(struct str *out, const char *id, const json_t *report, const char *here);
 
 /* The same for a job without a report. */
 void pageparts_card(struct str *out, const char *tone, const char *word, const char *sentence);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The page of a report, as it was made; one without a page is shown from its JSON. Also hosts. */
+#include "report/flame/flamescript.h"
 #include "report/html/markup.h"
 #include "report/html/style.h"
 #include "serve/hostledger.h"
@@ -18,42 +19,45 @@ static const char document_policy[] =
 	"default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
 	"base-uri 'none'; form-action 'none'; sandbox";
 
-/* The way back, in front of the page's own content. */
-static void put_document(struct str *out, const struct str *page, const char *back)
+/* The style of the links below: the page has its own, and no other one may be loaded. */
+static const char nav_style[] =
+	"<style>nav.parts{max-width:1120px;margin:14px auto -14px;padding:0 24px;display:flex;"
+	"flex-wrap:wrap;gap:4px 20px}nav.parts a[aria-current]{font-weight:700;text-decoration:none}"
+	"@media (max-width:600px){nav.parts{padding:0 14px}}@media print{nav.parts{display:none}}"
+	"</style>\n";
+
+/* Links to the other pages, in front of the page's own content. */
+static void put_document(struct call *call, struct str *out, const struct str *page)
 {
 	static const char skip_end[] = "</a>\n<header>"; /* document.c: behind the skip link */
 	const char *body = strstr(str_borrow(page), skip_end);
 	size_t head = body != NULL ? (size_t)(body - page->data) + strlen("</a>\n") : 0;
+	struct err ignored = { "" };
+	struct err *err = call->err;
+	json_t *report = NULL;
 
 	str_append_len(out, str_borrow(page), head);
-	if (body != NULL)
-		str_printf(
-			out,
-			"<nav aria-label=\"Pages\"><header><a href=\"%s\">Back to %s</a></header></nav>\n",
-			back, strcmp(back, "/") == 0 ? "all jobs" : "the job");
+	if (body != NULL) {
+		call->err = &ignored; /* the page is complete without it */
+		if (pageparts_read_report(call, &report) < 0)
+			report = NULL;
+		call->err = err;
+		str_append(out, nav_style);
+		pageparts_report_nav(out, call->part, report, "report");
+		json_decref(report);
+	}
 	str_append_len(out, str_borrow(page) + head, page->len - head);
 }
 
 static int from_json(struct call *call, struct answer *ret)
 {
-	struct str text = { 0 };
-	json_error_t wrong;
 	json_t *report = NULL;
-	int error =
-		archive_get_report(&call->routes->archive, call->part, "json", &text, call->err);
+	int error = pageparts_read_report(call, &report);
 
-	if (error == 0)
-		report = json_loadb(str_borrow(&text), text.len, 0, &wrong);
-	str_done(&text);
 	if (error < 0)
 		return error;
-	if (!json_is_object(report)) {
-		json_decref(report);
-		return err_set(call->err, ENOENT,
-			       "report %.60s: expected a JSON object, line %d: %s", call->part,
-			       wrong.line, wrong.text);
-	}
 	pageparts_open(&ret->body, "Report");
+	pageparts_report_nav(&ret->body, call->part, report, "report");
 	pageparts_answer(&ret->body, report,
 			 json_string_value(json_object_get(json_object_get(report, "job"), "id")),
 			 NULL);
@@ -65,16 +69,12 @@ static int from_json(struct call *call, struct answer *ret)
 
 int page_report(struct call *call, struct answer *ret)
 {
-	char job[STORE_KEY_BYTES], back[STORE_KEY_BYTES + 8] = "/";
 	struct str page = { 0 };
-	uint64_t number;
 	int error =
 		archive_get_report(&call->routes->archive, call->part, "html", &page, call->err);
 
-	if (archive_parse_id(call->part, job, &number) == 0)
-		(void)snprintf(back, sizeof(back), "/jobs/%s", job);
 	if (error == 0) {
-		put_document(&ret->body, &page, back);
+		put_document(call, &ret->body, &page);
 		ret->policy = document_policy;
 	}
 	str_done(&page);
@@ -158,6 +158,7 @@ int file_style(struct call *call _unused_, struct answer *ret)
 {
 	str_append(&ret->body, report_style);
 	str_append(&ret->body, webfiles_page_css);
+	str_append(&ret->body, flamescript_style);
 	return str_error(&ret->body);
 }
 
