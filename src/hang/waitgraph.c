@@ -313,8 +313,8 @@ static int fill_ranks(struct graph *g)
 
 			for (int rank = next_member(&text); rank >= 0; rank = next_member(&text))
 				greatest = MAX(greatest, rank);
-			greatest = MAX(greatest, MAX(g->records[i].entered[k].open_from,
-						     g->records[i].entered[k].open_to));
+			greatest = MAX(greatest, g->records[i].entered[k].open_from);
+			greatest = MAX(greatest, g->records[i].entered[k].open_to);
 		}
 	}
 	g->rank_cnt = MIN(greatest, RANKS_MAX - 1) + 1;
