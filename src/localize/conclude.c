@@ -413,6 +413,11 @@ static bool all_well(const struct conclusion *c)
 			   "no rank makes the others wait for more than %g %% of an iteration "
 			   "beyond normal variation, and no function stands out",
 			   c->facts->min_gain_pct);
+	else if (c->facts->alone)
+		str_append(
+			c->reason,
+			"nothing that one rank shows by itself is slow; whether its computing is, "
+			"the traces of its peers or of an earlier run (--past) would show");
 	else
 		str_append(c->reason, "no function takes more time than in a healthy job");
 	return true;

@@ -432,6 +432,8 @@ static int note_absent_wait(struct run *r, double wait_ms)
 static int decide(struct run *r)
 {
 	struct conclude_facts facts = { .matched = r->blame.matched_cnt > 0,
+					.alone = r->job.worker_cnt == 1 && r->past.known_cnt == 0 &&
+						 !r->options->trigger.present,
 					.apart = r->job.worker_cnt > 1 &&
 						 r->job.group_cnt == r->job.worker_cnt,
 					.unmatched_rank = unmatched_rank(r),
