@@ -828,6 +828,17 @@
 #define PAUSE_AT_A_TIME 1.5
 
 /*
+ * PAUSE_MUCH_FRAC: share of all lateness | recorded job that writes a file on one rank: 3 % | pauses
+ * that cost less come beside another fault
+ */
+#define PAUSE_MUCH_FRAC 0.2
+
+/*
+ * PAUSE_ONE_FRAC: share of what pauses cost | recorded job that waits for a lock on one rank: over 60 % | where one worker has lost more of it at one place, that place is slow
+ */
+#define PAUSE_ONE_FRAC 0.6
+
+/*
  * PAUSE_EXPLAINED: share of an accusation's loss | not recorded | an accusation that pauses
  * explain is theirs
  */

@@ -416,6 +416,30 @@ static bool is_explained(const struct pauses *p, const struct accusation *a)
 	return paused > PAUSE_EXPLAINED * lost;
 }
 
+/* Whether one worker lost most of it at one place: that place is slow, and pauses beside it are few. */
+static bool has_one_place(const struct pauses *p)
+{
+	double most = 0, sum = 0;
+
+	vec_foreach(pause, &p->found) {
+		double ns = pause->lost_ns / p->job->workers[pause->worker].iterations;
+
+		most = fmax(most, ns);
+		sum += ns;
+	}
+	return most > PAUSE_ONE_FRAC * sum;
+}
+
+/* Whether they are a part that counts of all lateness: pauses of the scheduler come beside any fault. */
+static bool are_much(const struct pauses *p)
+{
+	double late = 0;
+
+	for (size_t w = 0; w < p->job->worker_cnt; w++)
+		late += p->blame->workers[w].lost_ns / p->job->workers[w].iterations;
+	return p->lost_ns >= PAUSE_MUCH_FRAC * late;
+}
+
 /* Sums up what the pauses cost, and where most. */
 static int weigh(struct pauses *p)
 {
@@ -477,7 +501,7 @@ static int accuse_all(struct pauses *p, const struct accuse_options *options, st
 
 	if (error == 0)
 		error = accusation_of(p, arena, &a);
-	if (error < 0 || a.gain_ns < options->min_gain_frac * p->job->iteration_ns)
+	if (error < 0 || a.gain_ns < options->min_gain_frac * p->job->iteration_ns || !are_much(p))
 		return error;
 	for (size_t i = 0; i < list->cnt; i++) {
 		if (!is_explained(p, &list->data[i]))
@@ -505,7 +529,8 @@ int accuse_by_pauses(const struct job *job, const struct blame *blame,
 	if (error == 0) {
 		keep_places(&p);
 		p.place_cnt = count_places(&p);
-		if (p.place_cnt >= PAUSE_STRUCK_CNT && are_apart(&p))
+		if (p.place_cnt >= PAUSE_STRUCK_CNT && are_apart(&p) &&
+		    (are_alike(&p) || !has_one_place(&p)))
 			error = accuse_all(&p, options, arena, list);
 	}
 	vec_done(&p.found);
