@@ -130,7 +130,7 @@ class Bench:
         cells = [(program, rows[program.name][turn]) for turn in turns for program in order]
         cells = [(program, fault) for program, fault in cells if faults.fits(fault, program)]
         if self.options.record:
-            cells = [(p, fault) for p, fault in cells if fault.kind == faults.SLOW]
+            cells = [(p, fault) for p, fault in cells if faults.shows_in_trace(fault, p)]
         return cells[: self.options.sample] if self.options.sample else cells
 
     def faulty_plans(self) -> Iterator[tuple[job.Plan, int]]:

@@ -129,6 +129,11 @@ def fits(fault: Fault, program: Program) -> bool:
     return program.ranks > 1 or not fault.peers
 
 
+def shows_in_trace(fault: Fault, program: Program) -> bool:
+    """A single rank that computes more than before has no one to be compared with."""
+    return fault.kind == SLOW and (program.ranks > 1 or fault.name != "imbalance")
+
+
 def victim_of(fault: Fault, program: Program) -> int:
     """The rank that is hurt; -1: all ranks. Rank 0 is special in many programs: not that one."""
     return -1 if fault.whom == "all" else program.ranks - 1
