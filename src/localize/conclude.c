@@ -368,6 +368,53 @@ static bool unsteady(const struct conclusion *c)
 	return true;
 }
 
+/* Of the typical worker; NAN: some have fewer iterations. */
+static double typical_ms(const struct report *report, size_t iteration, double *scratch)
+{
+	for (size_t w = 0; w < report->worker_cnt; w++) {
+		if (iteration >= report->workers[w].iteration_cnt)
+			return (double)NAN;
+		scratch[w] = report->workers[w].iteration_ms[iteration];
+	}
+	return stats_median(scratch, report->worker_cnt);
+}
+
+/*
+ * In a short window an occasion, such as a checkpoint, and a fault that comes now and then look alike.
+ * The first iteration warms up.
+ */
+static bool one_is_long(const struct conclusion *c)
+{
+	const struct report *report = c->report;
+	double *scratch = arena_calloc(&c->report->arena, report->worker_cnt + 1, sizeof(*scratch));
+	double longest = 0, next = 0, first;
+	int cnt = (int)(report->iterations + 0.5);
+
+	if (scratch == NULL) {
+		c->reason->error = -ENOMEM;
+		return false;
+	}
+	if (report->trigger.present || cnt < 2 || cnt > FEW_ITERATIONS)
+		return false;
+	first = typical_ms(report, 0, scratch);
+	for (int i = 1; i < cnt; i++) {
+		double ms = typical_ms(report, (size_t)i, scratch);
+
+		next = fmax(next, fmin(longest, ms));
+		longest = fmax(longest, ms);
+	}
+	next = fmax(next, first);
+	if (!(longest >= LONG_FACTOR * next))
+		return false;
+	str_printf(
+		c->reason,
+		"one of %d iterations took %.1f ms, the others at most %.1f ms: an occasion, such "
+		"as a checkpoint, or a fault that comes now and then",
+		cnt, longest, next);
+	append_next(c);
+	return true;
+}
+
 static double median_of(const struct report *report, size_t field_off, double *scratch)
 {
 	size_t cnt = 0;
@@ -460,6 +507,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ slowdown_over, VERDICT_INCONCLUSIVE },
 		{ unsteady, VERDICT_INCONCLUSIVE },
 		{ hardly_computes, VERDICT_INCONCLUSIVE },
+		{ one_is_long, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },
 	};
 	struct str reason = { 0 };

@@ -388,6 +388,32 @@ static void a_rank_that_chance_makes_very_late_is_named_and_not_healthy(void **s
 	       "rank 3 is late by 7.5 ms per iteration (48.0 %), but only in some iterations");
 }
 
+/* Two ranks, a window of so many iterations of 100 ms, one of which took long_ms. */
+static void conclude_long(int cnt, int which, double long_ms, enum verdict verdict)
+{
+	struct report report = seen();
+	struct report_worker workers[2] = { 0 };
+	double lengths[8];
+
+	for (int i = 0; i < cnt; i++)
+		lengths[i] = i == which ? long_ms : 100;
+	workers[0].iteration_ms = workers[1].iteration_ms = lengths;
+	workers[0].iteration_cnt = workers[1].iteration_cnt = (size_t)cnt;
+	report.workers = workers;
+	report.worker_cnt = 2;
+	report.iterations = cnt;
+	expect(&report, &quiet, verdict, verdict == VERDICT_HEALTHY ? "no rank" : "one of ");
+}
+
+static void one_long_iteration_in_a_few_leaves_it_open(void **state)
+{
+	(void)state;
+	conclude_long(3, 2, 180, VERDICT_INCONCLUSIVE);
+	conclude_long(3, 2, 140, VERDICT_HEALTHY);
+	conclude_long(3, 0, 180, VERDICT_HEALTHY); /* warms up */
+	conclude_long(6, 2, 180, VERDICT_HEALTHY); /* the rule of occasions has enough to look at */
+}
+
 static void lost_records_and_unmatched_collectives_leave_it_open(void **state)
 {
 	struct conclude_facts facts = quiet;
@@ -514,6 +540,7 @@ int main(void)
 		cmocka_unit_test(a_rank_that_chance_makes_very_late_is_named_and_not_healthy),
 		cmocka_unit_test(a_check_up_of_a_job_far_from_its_best_pace_is_not_healthy),
 		cmocka_unit_test(ranks_without_peers_and_collectives_are_not_called_healthy),
+		cmocka_unit_test(one_long_iteration_in_a_few_leaves_it_open),
 		cmocka_unit_test(lost_records_and_unmatched_collectives_leave_it_open),
 		cmocka_unit_test(without_memory_nothing_is_concluded),
 		cmocka_unit_test(the_functions_that_hold_the_window_are_listed_by_size),

@@ -1203,6 +1203,18 @@
 /* --- Causes, confidence, verdict --- */
 
 /*
+ * FEW_ITERATIONS: iterations | second simulator: windows of three with a pause or a checkpoint in one |
+ * in so few a long one shows nothing of how often it comes
+ */
+#define FEW_ITERATIONS 4
+
+/*
+ * LONG_FACTOR: times the longest of the others | second simulator, healthy: at most 1.2; one that
+ * pauses: 1.8 | an iteration is long from here on
+ */
+#define LONG_FACTOR 1.5
+
+/*
  * CAUSE_EXPLAINS: share of the lost time | not recorded | a fact about the host that explains as
  * much is the cause
  */
