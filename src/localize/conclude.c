@@ -429,7 +429,10 @@ static double median_of(const struct report *report, size_t field_off, double *s
 	return cnt > 0 ? stats_median(scratch, cnt) : (double)NAN;
 }
 
-/* Devices that do next to nothing for the job: what they wait for is a fault, or its design. */
+/*
+ * Devices that do next to nothing for the job, or have no work for longer than they compute: what they
+ * wait for is a fault, or its design.
+ */
 static bool hardly_computes(const struct conclusion *c)
 {
 	const struct report *report = c->report;
@@ -442,7 +445,8 @@ static bool hardly_computes(const struct conclusion *c)
 	}
 	compute = median_of(report, offsetof(struct report_use, compute_frac), scratch);
 	starved = median_of(report, offsetof(struct report_use, starved_frac), scratch);
-	if (isnan(compute) || compute > COMPUTE_LITTLE || starved < NOTE_HOST_FRAC)
+	if (isnan(compute) || starved < NOTE_HOST_FRAC ||
+	    (compute > COMPUTE_LITTLE && starved < compute))
 		return false;
 	str_printf(
 		c->reason,

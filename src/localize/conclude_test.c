@@ -61,20 +61,22 @@ static void a_job_whose_devices_hardly_compute_is_not_healthy(void **state)
 	struct report_worker workers[4] = { 0 };
 
 	(void)state;
-	for (int own = 0; own < 2; own++) {
+	for (int own = 0; own < 3; own++) {
+		static const double compute[] = { 0.4, 0.05, 0.2 };
+		static const char *const reasons[] = {
+			"no rank makes",
+			"the GPUs compute for 5.0 % of the window and have no work for 30 %",
+			"the GPUs compute for 20.0 % of the window and have no work for 30 %",
+		};
 		struct report report = seen();
 
 		for (size_t w = 0; w < ARRAY_SIZE(workers); w++)
 			workers[w].use = (struct report_use){ .known = true,
-							      .compute_frac = own ? 0.05 : 0.4,
+							      .compute_frac = compute[own],
 							      .starved_frac = 0.3 };
 		report.workers = workers;
 		report.worker_cnt = ARRAY_SIZE(workers);
-		if (own)
-			expect(&report, &quiet, VERDICT_INCONCLUSIVE,
-			       "the GPUs compute for 5.0 % of the window and have no work for 30 %");
-		else
-			expect(&report, &quiet, VERDICT_HEALTHY, "no rank makes");
+		expect(&report, &quiet, own ? VERDICT_INCONCLUSIVE : VERDICT_HEALTHY, reasons[own]);
 	}
 }
 
