@@ -84,14 +84,17 @@ static const char *const descriptions[GROUP_CNT] = {
 	"default_pg",
 	"DATA_PARALLEL_GROUP",
 	"TENSOR_MODEL_PARALLEL_GROUP",
+	"PIPELINE_MODEL_PARALLEL_GROUP",
 };
 
-/* As torch numbers them: the default group, those of data parallelism, those of tensors. */
+/* As torch numbers them: the default group, those of data parallelism, those of tensors or stages. */
 static int name_of(const struct hangjob *job, int rank, enum group_kind group)
 {
+	const int inner = job->tp * job->pp;
+
 	if (group == GROUP_DEFAULT)
 		return 0;
-	return group == GROUP_DP ? 1 + rank % job->tp : 1 + job->tp + rank / job->tp;
+	return group == GROUP_DP ? 1 + rank % inner : 1 + inner + rank / inner;
 }
 
 static bool is_used(const struct hangjob *job, enum group_kind group)
@@ -251,14 +254,26 @@ static void put_state(struct pickle *pickle, const struct hangjob *job, int rank
 	put_bool(pickle, done);
 }
 
+/* As pointToPoint of ProcessGroupNCCL.cpp names the two sides, by their places in the group. */
+static void put_name(const struct hang_op *op, char *name, size_t size)
+{
+	if (op->group != GROUP_PP)
+		(void)snprintf(name, size, "nccl:%s", op->name);
+	else if (strcmp(op->name, "send") == 0)
+		(void)snprintf(name, size, "nccl:send %d->%d", op->from, op->to);
+	else
+		(void)snprintf(name, size, "nccl:recv %d<-%d", op->to, op->from);
+}
+
 static void put_entry(struct pickle *pickle, const struct hangjob *job, int rank, size_t index)
 {
 	const struct hang_launch *launch = &job->workers[rank].launches.data[index];
-	const int64_t record = job->steps * (int64_t)job->ops.cnt + (int64_t)index;
+	const int64_t record = job->steps * (int64_t)job->ops.cnt + (int64_t)launch->index;
+	const bool p2p = launch->op.group == GROUP_PP;
 	const int64_t time_ns = CREATED_NS + record * COLLECTIVE_NS + rank * 1000;
 	char name[64];
 
-	(void)snprintf(name, sizeof(name), "nccl:%s", launch->op.name);
+	put_name(&launch->op, name, sizeof(name));
 	str_append(pickle->out, "}(");
 	if (job->framed)
 		put_frames(pickle, &launch->op);
@@ -266,8 +281,8 @@ static void put_entry(struct pickle *pickle, const struct hangjob *job, int rank
 	put_group_of(pickle, job, rank, launch->op.group);
 	put_pair(pickle, "thread_name", "python3");
 	put_pair(pickle, "thread_id", "23456244340032");
-	put_number(pickle, "collective_seq_id", launch->seq);
-	put_number(pickle, "p2p_seq_id", 0);
+	put_number(pickle, "collective_seq_id", p2p ? 0 : launch->seq);
+	put_number(pickle, "p2p_seq_id", p2p ? launch->seq : 0);
 	put_number(pickle, "op_id", launch->seq);
 	put_pair(pickle, "profiling_name", name);
 	put_number(pickle, "time_created_ns", time_ns);
@@ -278,7 +293,7 @@ static void put_entry(struct pickle *pickle, const struct hangjob *job, int rank
 	put_state(pickle, job, rank, index, time_ns);
 	put_number(pickle, "timeout_ms", 600000);
 	put_text(pickle, "is_p2p");
-	put_bool(pickle, false);
+	put_bool(pickle, p2p);
 	str_append_char(pickle->out, 'u');
 }
 
@@ -299,14 +314,15 @@ static void put_entries(struct pickle *pickle, const struct hangjob *job, int ra
 
 int64_t hangjob_written_ns(const struct hangjob *job)
 {
-	const int64_t after_s = job->kind < KIND_CHECKPOINT ? 620 : 40;
+	const int64_t after_s = hangjob_has(job, HANGS) ? 620 : 40;
+	const bool goes_on = !hangjob_has(job, HANGS) && !hangjob_has(job, HALTS);
 	size_t launched = 0;
 
 	for (int rank = 0; rank < job->worker_cnt; rank++)
-		launched = MAX(launched, job->workers[rank].launches.cnt);
+		launched = MAX(launched, job->workers[rank].op);
 	return CREATED_NS +
 	       (job->steps * (int64_t)job->ops.cnt + (int64_t)launched + 1) * COLLECTIVE_NS +
-	       (job->kind == KIND_GOES_ON ? NSEC_PER_SEC / 5 : after_s * NSEC_PER_SEC);
+	       (goes_on ? NSEC_PER_SEC / 5 : after_s * NSEC_PER_SEC);
 }
 
 void hangjob_recorder(const struct hangjob *job, int rank, struct str *out)
