@@ -52,6 +52,8 @@ const struct hang_case hang_cases[KIND_CNT] = {
 			    "", "", HANGS | PIPED },
 	[KIND_FLOWS] = { "pause-pipeline", "no hang: dumps of a pipeline that goes on", "", "", "",
 			 PIPED },
+	[KIND_BATCH] = { "hang-pipeline-batch", "as hang-pipeline, by batch_isend_irecv",
+			 NOT_ENTERED, NOT_ENTERED, "load_expert", HANGS | HALTS | PIPED | BATCHED },
 };
 
 bool hangjob_has(const struct hangjob *job, enum hang_trait trait)
@@ -169,6 +171,11 @@ static size_t count_transfers(const struct hangjob *job)
 	return cnt;
 }
 
+static bool hangs_in_pipeline(const struct hangjob *job)
+{
+	return hangjob_has(job, PIPED) && hangjob_has(job, HANGS);
+}
+
 /* The operation at which the fault is, of the step's. */
 static size_t choose_op(const struct hangjob *job)
 {
@@ -176,7 +183,7 @@ static size_t choose_op(const struct hangjob *job)
 		return 0;
 	if (job->kind == KIND_CHECKPOINT)
 		return job->ops.cnt - 1;
-	if (job->kind == KIND_STAGE || job->kind == KIND_TRANSFER)
+	if (hangs_in_pipeline(job))
 		return hangplay_random(job, 3, count_transfers(job));
 	return hangplay_random(job, 3, job->ops.cnt);
 }
@@ -201,7 +208,7 @@ static void choose(struct hangjob *job)
 	job->at = job->kind == KIND_CHECKPOINT
 			  ? 0
 			  : (int)hangplay_random(job, 5, (uint64_t)job->worker_cnt);
-	if (job->kind == KIND_STAGE || job->kind == KIND_TRANSFER)
+	if (hangs_in_pipeline(job))
 		job->at = choose_stage(job);
 	job->eager = hangplay_random(job, 13, 2) == 0;
 	job->blocking = hangplay_random(job, 6, 3) == 0;
@@ -305,6 +312,8 @@ static bool is_knowable(const struct hangjob *job)
 	case KIND_LOOP:
 	case KIND_STAGE:
 		return true;
+	case KIND_BATCH: /* its recorder does not say which transfers are over */
+		return (dumps & (HANGJOB_STACKS | HANGJOB_PYSPY)) != 0;
 	case KIND_STOPPED: /* py-spy shows no such state */
 		return (dumps & (HANGJOB_RECORDER | HANGJOB_STACKS)) != 0 || !job->synchronizes;
 	case KIND_OPERATION:

@@ -24,13 +24,15 @@ enum hang_kind {
 	KIND_STAGE,
 	KIND_TRANSFER,
 	KIND_FLOWS,
+	KIND_BATCH,
 	KIND_CNT, /* kinds are seeds, too: new ones come last */
 };
 
 enum hang_trait {
-	HANGS = 1 << 0, /* else the job goes on */
-	HALTS = 1 << 1, /* the host of a rank stops before an operation */
-	PIPED = 1 << 2, /* a pipeline instead of groups of tensors */
+	HANGS = 1 << 0,	  /* else the job goes on */
+	HALTS = 1 << 1,	  /* the host of a rank stops before an operation */
+	PIPED = 1 << 2,	  /* a pipeline instead of groups of tensors */
+	BATCHED = 1 << 3, /* which sends and receives by batch_isend_irecv */
 };
 
 struct hang_case {
