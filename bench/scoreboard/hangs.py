@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures how often `analyze` names the rank of a job that hangs, on simulated dumps.
 
-    .venv/bin/python bench/scoreboard/hangs.py             # 1,500 jobs, with odd seeds
+    .venv/bin/python bench/scoreboard/hangs.py             # 1,900 jobs, with odd seeds
     .venv/bin/python bench/scoreboard/hangs.py --set tune  # even seeds: to look for errors
 
 PyTorch's analyser (torch.distributed.flight_recorder) reads the same flight recorders, if the

@@ -300,6 +300,34 @@ static void a_member_with_nothing_open_is_before_the_first_open_one(void **state
 	arena_done(&arena);
 }
 
+/* Its peer in the batch is not known, so it is not told from a rank that waits. */
+static void a_rank_in_a_batch_of_transfers_is_not_behind(void **state)
+{
+	struct report report;
+	struct job job;
+
+	(void)state;
+	job_make(&job);
+	for (size_t i = 0; i < RANKS; i++) {
+		job.entered[i][0] = open_until(4, i == 2 ? 4 : 5);
+		job.entered[i][0].ended = i == 2;
+		job.records[i].entered_cnt = 1;
+	}
+	assert_finding(&job, 2, "PT-906", "in no collective");
+	job.entered[2][1] = (struct hang_entered){ .group = "pipe",
+						   .name = "coalesced",
+						   .open_name = "coalesced",
+						   .members = "",
+						   .p2p = true,
+						   .number = 9,
+						   .open = 9,
+						   .last_finished = 8 };
+	job.records[2].entered_cnt = 2;
+	report = judged(&job, RANKS);
+	assert_int_equal(report.finding_cnt, 0);
+	arena_done(&report.arena);
+}
+
 static void allocations_that_fail_are_told(void **state)
 {
 	struct report report;
@@ -351,6 +379,7 @@ int main(void)
 		cmocka_unit_test(the_furthest_back_is_told_if_no_minority_is),
 		cmocka_unit_test(unfinished_members_are_those_of_the_definition),
 		cmocka_unit_test(a_member_with_nothing_open_is_before_the_first_open_one),
+		cmocka_unit_test(a_rank_in_a_batch_of_transfers_is_not_behind),
 		cmocka_unit_test(allocations_that_fail_are_told),
 		cmocka_unit_test(long_calls_are_known_by_file_or_name),
 	};

@@ -53,12 +53,23 @@ const struct hang_entered *hang_entered_last(const struct blocked *b, size_t i)
 	return b->desync_known ? desync_entered(&b->desync, &b->records[i]) : NULL;
 }
 
+/* By its dump. Of a batch the members stay open there when it is over. */
+static bool is_in_transfer(const struct hang_record *record)
+{
+	for (size_t i = 0; i < record->entered_cnt; i++)
+		if (record->entered[i].p2p && record->entered[i].open_name != NULL)
+			return true;
+	return false;
+}
+
 static bool has_not_entered(const struct blocked *b, size_t i)
 {
 	const struct hang_entered *entered = hang_entered_last(b, i);
 
 	if (b->graphed)
 		return b->graph.behind[i];
+	if (is_in_transfer(&b->records[i]))
+		return false; /* a victim of its peer, as far as is known */
 	return entered != NULL && entered->number < b->desync.front->number &&
 	       (!b->any_idle || b->meetings.idle[i]);
 }

@@ -201,9 +201,10 @@ static void see_members(struct graph *g)
 
 /* --- verdicts --- */
 
+/* Of a transfer it is not known whether the other rank has come to it. */
 static bool waits_for_entered(const struct head *head)
 {
-	return head->waits && !head->unentered;
+	return head->waits && !head->unentered && !head->p2p;
 }
 
 /* Who has nothing open is where a chain ends; else who waits only for those that wait for it. */

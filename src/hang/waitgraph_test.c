@@ -297,6 +297,22 @@ static void transfers_without_an_end_accuse_none(void **state)
 	arena_done(&job.arena);
 }
 
+/* 2 sends to 1 and nothing passes; 0 waits for 1, and 3 for all of them. */
+static void who_waits_behind_a_transfer_without_an_end_is_a_victim(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_make(&job);
+	transfer(&job, 0, 1, 0);
+	transfer(&job, 1, 2, 1);
+	transfer(&job, 2, 2, 1);
+	(void)launch(&job, 3, D, 2);
+	find(&job, RANKS);
+	assert_int_equal(bits(job.graph.behind) | bits(job.graph.other), 0);
+	arena_done(&job.arena);
+}
+
 static void without_memory_nothing_is_found(void **state)
 {
 	struct job job;
@@ -329,6 +345,7 @@ int main(void)
 		cmocka_unit_test(a_stage_that_receives_nothing_holds_those_before_it),
 		cmocka_unit_test(collectives_and_transfers_are_one_chain),
 		cmocka_unit_test(transfers_without_an_end_accuse_none),
+		cmocka_unit_test(who_waits_behind_a_transfer_without_an_end_is_a_victim),
 		cmocka_unit_test(without_memory_nothing_is_found),
 	};
 

@@ -185,6 +185,33 @@ static void transfers_of_a_batch_have_no_ranks(void **state)
 	}
 }
 
+/* Members never end in a dump; the first two are over with their batch. */
+static void a_batch_that_is_over_leaves_nothing_open(void **state)
+{
+	const struct hang_entered *entered;
+
+	(void)state;
+	assert_int_equal(
+		parse("rank1", TRANSFERS TRANSFER("4", "send 0->2", "scheduled") "," TRANSFER(
+				       "4", "coalesced", "completed") "]}"),
+		0);
+	assert_int_equal(
+		parse("rank4",
+		      TRANSFERS TRANSFER("4", "send 1->2", "scheduled") "," TRANSFER(
+			      "4", "coalesced",
+			      "completed") "," TRANSFER("6", "recv 1<-0",
+							"scheduled") "," TRANSFER("6", "coalesced",
+										  "started") "]}"),
+		0);
+	entered = &dumps.records.data[0].entered[0];
+	assert_true(entered->ended);
+	assert_null(entered->open_name);
+	entered = &dumps.records.data[1].entered[0];
+	assert_false(entered->ended);
+	assert_string_equal(entered->open_name, "coalesced");
+	assert_int_equal(entered->open, 6);
+}
+
 static enum dump_kind kind(const char *text)
 {
 	return dumps_kind(text, strlen(text));
@@ -255,6 +282,7 @@ int main(void)
 		TEST(files_of_one_rank_become_one_record),
 		TEST(a_transfer_that_is_open_has_both_ranks),
 		TEST(transfers_of_a_batch_have_no_ranks),
+		TEST(a_batch_that_is_over_leaves_nothing_open),
 		TEST(traces_with_words_of_dumps_are_no_dumps),
 		TEST(what_is_no_dump_is_told_in_one_line),
 		TEST(allocations_that_fail_are_told),

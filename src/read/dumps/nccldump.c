@@ -21,7 +21,8 @@ struct nccl_groups {
 	size_t cnt, dropped;
 	/* Of sends and receives: some were launched together, and only the whole has a state. */
 	bool batched[HANG_ENTERED_MAX];
-	bool some_ended; /* the dump has ended collectives, too */
+	int64_t last_batch[HANG_ENTERED_MAX]; /* its number; UNKNOWN: none */
+	bool some_ended;		      /* the dump has ended collectives, too */
 };
 
 /* "35 (TENSOR_MODEL_PARALLEL_GROUP)" of ("35", "TENSOR_MODEL_PARALLEL_GROUP"). */
@@ -168,7 +169,7 @@ static struct hang_entered *row_of(struct nccl_groups *groups, const char *group
 		return NULL;
 	}
 	*ret_index = groups->cnt;
-	groups->least_open[groups->cnt] = UNKNOWN;
+	groups->least_open[groups->cnt] = groups->last_batch[groups->cnt] = UNKNOWN;
 	groups->entered[groups->cnt] = (struct hang_entered){
 		.group = group, .p2p = p2p, .number = UNKNOWN, .last_finished = UNKNOWN
 	};
@@ -243,6 +244,8 @@ static int take_entry(const json_t *root, const json_t *entry, struct arena *are
 		return 0;
 	if (p2p)
 		see_batch(name, number, index, groups);
+	if (p2p && strcmp(name, COALESCED) != 0 && number <= groups->last_batch[index])
+		return 0; /* the batch says whether it is over */
 	if (has_ended(entry)) {
 		groups->some_ended = true;
 		row->last_finished = MAX(row->last_finished, number);
@@ -309,11 +312,33 @@ static void find_all_peers(struct nccl_groups *groups)
 	}
 }
 
+/* Batches of sends and receives come behind their members. */
+static int find_batch(const json_t *entry, struct arena *arena, struct nccl_groups *groups)
+{
+	const char *group, *name = name_of(arena, entry);
+	const int64_t number = number_of(entry, true);
+	size_t index;
+
+	if (name == NULL)
+		return -ENOMEM;
+	if (strcmp(name, COALESCED) != 0 || number < 0)
+		return 0;
+	group = group_of(arena, entry);
+	if (group == NULL)
+		return -ENOMEM;
+	if (row_of(groups, group, true, &index) != NULL)
+		groups->last_batch[index] = MAX(groups->last_batch[index], number);
+	return 0;
+}
+
 static int take_all(const json_t *root, struct arena *arena, struct nccl_groups *groups)
 {
 	const json_t *entries = json_is_array(root) ? root : json_object_get(root, "entries");
 	int error = 0;
 
+	for (size_t i = 0; i < json_array_size(entries) && error == 0; i++)
+		error = find_batch(json_array_get(entries, i), arena, groups);
+	groups->dropped = 0; /* they come again */
 	for (size_t i = 0; i < json_array_size(entries) && error == 0; i++)
 		error = take_entry(root, json_array_get(entries, i), arena, groups);
 	find_finished(groups);

@@ -78,6 +78,46 @@ static void a_dump_is_a_pickle(void **state)
 	hangjob_close(job);
 }
 
+static bool has_text(const struct str *in, const char *text)
+{
+	return memmem(in->data, in->len, text, strlen(text)) != NULL;
+}
+
+/* Of two ranks the first stage sends and receives; each side writes its own name of a transfer. */
+static void stages_write_their_sides_of_a_transfer(void **state)
+{
+	struct hangjob *job = open_job("hang-transfer", 2, 3);
+	struct str first = { 0 }, second = { 0 };
+
+	(void)state;
+	hangjob_recorder(job, 0, &first);
+	hangjob_recorder(job, 1, &second);
+	assert_true(has_text(&first, "nccl:send 0->1") || has_text(&first, "nccl:recv 0<-1"));
+	assert_true(has_text(&second, "nccl:send 1->0") || has_text(&second, "nccl:recv 1<-0"));
+	assert_false(has_text(&first, "nccl:send 1->0") || has_text(&first, "nccl:recv 1<-0"));
+	assert_true(has_text(&first, "PIPELINE_MODEL_PARALLEL_GROUP"));
+	str_done(&first);
+	str_done(&second);
+	hangjob_close(job);
+}
+
+static void one_rank_alone_is_in_the_state_of_a_stopped_one(void **state)
+{
+	struct hangjob *job = open_job("hang-stopped", 8, 3);
+	int stopped = 0;
+
+	(void)state;
+	for (int rank = 0; rank < 8; rank++) {
+		struct str stacks = { 0 };
+
+		hangjob_stacks(job, rank, &stacks);
+		stopped += has_text(&stacks, "\"state\": \"T\"");
+		str_done(&stacks);
+	}
+	assert_int_equal(stopped, 1);
+	hangjob_close(job);
+}
+
 static void numbers_out_of_range_are_refused(void **state)
 {
 	struct hangjob_options options = { .scenario = "hang-lock", .worker_cnt = 1 };
@@ -114,6 +154,8 @@ int main(void)
 		cmocka_unit_test(each_scenario_opens_and_its_truth_has_its_name),
 		cmocka_unit_test(a_rank_that_has_ended_leaves_no_dump),
 		cmocka_unit_test(a_dump_is_a_pickle),
+		cmocka_unit_test(stages_write_their_sides_of_a_transfer),
+		cmocka_unit_test(one_rank_alone_is_in_the_state_of_a_stopped_one),
 		cmocka_unit_test(numbers_out_of_range_are_refused),
 		cmocka_unit_test(missing_memory_is_reported_at_every_allocation),
 	};

@@ -84,14 +84,17 @@ static const char *const descriptions[GROUP_CNT] = {
 	"default_pg",
 	"DATA_PARALLEL_GROUP",
 	"TENSOR_MODEL_PARALLEL_GROUP",
+	"PIPELINE_MODEL_PARALLEL_GROUP",
 };
 
-/* As torch numbers them: the default group, those of data parallelism, those of tensors. */
+/* As torch numbers them: the default group, those of data parallelism, those of tensors or stages. */
 static int name_of(const struct hangjob *job, int rank, enum group_kind group)
 {
+	const int inner = job->tp * job->pp;
+
 	if (group == GROUP_DEFAULT)
 		return 0;
-	return group == GROUP_DP ? 1 + rank % job->tp : 1 + job->tp + rank / job->tp;
+	return group == GROUP_DP ? 1 + rank % inner : 1 + inner + rank / inner;
 }
 
 static bool is_used(const struct hangjob *job, enum group_kind group)
@@ -238,11 +241,15 @@ static void put_time(struct pickle *pickle, const char *key, bool known, int64_t
 		str_append_char(pickle->out, 'N');
 }
 
+/* batch_isend_irecv: an entry for each transfer, which is never over, and one for the whole. */
+enum part { PART_ALONE, PART_MEMBER, PART_WHOLE };
+
 static void put_state(struct pickle *pickle, const struct hangjob *job, int rank, size_t index,
-		      int64_t time_ns)
+		      enum part part, int64_t time_ns)
 {
-	const bool done = index < job->workers[rank].done;
-	const bool started = job->timed && hangplay_has_started(job, rank, index);
+	const bool done = part != PART_MEMBER && index < job->workers[rank].done;
+	const bool started =
+		part != PART_MEMBER && job->timed && hangplay_has_started(job, rank, index);
 
 	put_pair(pickle, "state", done ? "completed" : started ? "started" : "scheduled");
 	put_time(pickle, "time_discovered_started_ns", started, time_ns + COLLECTIVE_NS / 2);
@@ -251,14 +258,48 @@ static void put_state(struct pickle *pickle, const struct hangjob *job, int rank
 	put_bool(pickle, done);
 }
 
-static void put_entry(struct pickle *pickle, const struct hangjob *job, int rank, size_t index)
+/* As pointToPoint of ProcessGroupNCCL.cpp names the two sides, by their places in the group. */
+static void put_name(const struct hang_op *op, enum part part, char *name, size_t size)
+{
+	if (part == PART_WHOLE)
+		(void)snprintf(name, size, "nccl:coalesced");
+	else if (op->group != GROUP_PP)
+		(void)snprintf(name, size, "nccl:%s", op->name);
+	else if (strcmp(op->name, "send") == 0)
+		(void)snprintf(name, size, "nccl:send %d->%d", op->from, op->to);
+	else
+		(void)snprintf(name, size, "nccl:recv %d<-%d", op->to, op->from);
+}
+
+static void put_tensors(struct pickle *pickle, const struct hangjob *job, const struct hang_op *op,
+			enum part part)
+{
+	static const char *const keys[] = { "input_sizes", "input_dtypes", "output_sizes",
+					    "output_dtypes" };
+
+	for (size_t i = 0; part == PART_WHOLE && i < ARRAY_SIZE(keys); i++) {
+		put_text(pickle, keys[i]);
+		str_append_char(pickle->out, ']');
+	}
+	if (part == PART_WHOLE)
+		return;
+	put_sizes(pickle, "input_sizes", op->elements);
+	put_types(pickle, "input_dtypes");
+	put_sizes(pickle, "output_sizes", output_of(job, op));
+	put_types(pickle, "output_dtypes");
+}
+
+static void put_entry(struct pickle *pickle, const struct hangjob *job, int rank, size_t index,
+		      enum part part)
 {
 	const struct hang_launch *launch = &job->workers[rank].launches.data[index];
-	const int64_t record = job->steps * (int64_t)job->ops.cnt + (int64_t)index;
-	const int64_t time_ns = CREATED_NS + record * COLLECTIVE_NS + rank * 1000;
+	const int64_t at = job->steps * (int64_t)job->ops.cnt + (int64_t)launch->index;
+	const int64_t record = part == PART_ALONE ? at : 2 * at + (part == PART_WHOLE);
+	const bool p2p = launch->op.group == GROUP_PP;
+	const int64_t time_ns = CREATED_NS + at * COLLECTIVE_NS + rank * 1000;
 	char name[64];
 
-	(void)snprintf(name, sizeof(name), "nccl:%s", launch->op.name);
+	put_name(&launch->op, part, name, sizeof(name));
 	str_append(pickle->out, "}(");
 	if (job->framed)
 		put_frames(pickle, &launch->op);
@@ -266,47 +307,55 @@ static void put_entry(struct pickle *pickle, const struct hangjob *job, int rank
 	put_group_of(pickle, job, rank, launch->op.group);
 	put_pair(pickle, "thread_name", "python3");
 	put_pair(pickle, "thread_id", "23456244340032");
-	put_number(pickle, "collective_seq_id", launch->seq);
-	put_number(pickle, "p2p_seq_id", 0);
+	put_number(pickle, "collective_seq_id", p2p ? 0 : launch->seq);
+	put_number(pickle, "p2p_seq_id", p2p ? launch->seq : 0);
 	put_number(pickle, "op_id", launch->seq);
 	put_pair(pickle, "profiling_name", name);
 	put_number(pickle, "time_created_ns", time_ns);
-	put_sizes(pickle, "input_sizes", launch->op.elements);
-	put_types(pickle, "input_dtypes");
-	put_sizes(pickle, "output_sizes", output_of(job, &launch->op));
-	put_types(pickle, "output_dtypes");
-	put_state(pickle, job, rank, index, time_ns);
+	put_tensors(pickle, job, &launch->op, part);
+	put_state(pickle, job, rank, index, part, time_ns);
 	put_number(pickle, "timeout_ms", 600000);
 	put_text(pickle, "is_p2p");
-	put_bool(pickle, false);
+	put_bool(pickle, p2p);
 	str_append_char(pickle->out, 'u');
+}
+
+static void put_launch(struct pickle *pickle, const struct hangjob *job, int rank, size_t index)
+{
+	const struct hang_worker *w = &job->workers[rank];
+	const bool batched =
+		hangjob_has(job, BATCHED) && w->launches.data[index].op.group == GROUP_PP;
+
+	if (batched)
+		put_entry(pickle, job, rank, index, PART_MEMBER);
+	if (!job->only_active || index >= w->done)
+		put_entry(pickle, job, rank, index, batched ? PART_WHOLE : PART_ALONE);
 }
 
 static void put_entries(struct pickle *pickle, const struct hangjob *job, int rank)
 {
 	const struct hang_worker *w = &job->workers[rank];
-	size_t first = w->launches.cnt > RING ? w->launches.cnt - RING : 0;
+	const size_t first = w->launches.cnt > RING ? w->launches.cnt - RING : 0;
 
-	if (job->only_active)
-		first = w->done;
 	put_text(pickle, "entries");
 	str_append_char(pickle->out, ']');
 	str_append_char(pickle->out, '(');
 	for (size_t i = first; i < w->launches.cnt; i++)
-		put_entry(pickle, job, rank, i);
+		put_launch(pickle, job, rank, i);
 	str_append_char(pickle->out, 'e');
 }
 
 int64_t hangjob_written_ns(const struct hangjob *job)
 {
-	const int64_t after_s = job->kind < KIND_CHECKPOINT ? 620 : 40;
+	const int64_t after_s = hangjob_has(job, HANGS) ? 620 : 40;
+	const bool goes_on = !hangjob_has(job, HANGS) && !hangjob_has(job, HALTS);
 	size_t launched = 0;
 
 	for (int rank = 0; rank < job->worker_cnt; rank++)
-		launched = MAX(launched, job->workers[rank].launches.cnt);
+		launched = MAX(launched, job->workers[rank].op);
 	return CREATED_NS +
 	       (job->steps * (int64_t)job->ops.cnt + (int64_t)launched + 1) * COLLECTIVE_NS +
-	       (job->kind == KIND_GOES_ON ? NSEC_PER_SEC / 5 : after_s * NSEC_PER_SEC);
+	       (goes_on ? NSEC_PER_SEC / 5 : after_s * NSEC_PER_SEC);
 }
 
 void hangjob_recorder(const struct hangjob *job, int rank, struct str *out)

@@ -22,6 +22,15 @@ struct place {
 	struct frame frames[FRAMES_MAX]; /* innermost first, without the last two */
 };
 
+static const struct place expert_place = {
+	.state = 'S',
+	.call = "recvfrom",
+	.waits = "descriptor 9: socket",
+	.frames = { { "recv", "/usr/lib/x86_64-linux-gnu/libc.so.6", 0 },
+		    { "readinto", "/usr/lib/python3.11/socket.py", 706 },
+		    { "load_expert", JOB "experts.py", 33 } },
+};
+
 static const struct place sync_place = {
 	.state = 'R',
 	.frames = { { "cuStreamSynchronize", "/usr/lib/x86_64-linux-gnu/libcuda.so.1", 0 },
@@ -63,6 +72,7 @@ static const struct place fault_places[KIND_CNT] = {
 	[KIND_LOOP] = { .state = 'R',
 			.frames = { { "_PyEval_EvalFrameDefault", "/usr/bin/python3.11", 0 },
 				    { "find_boundary", JOB "tokenizer.py", 77 } } },
+	[KIND_STOPPED] = { .state = 'T', .frames = { { "encode", JOB "tokenizer.py", 88 } } },
 	[KIND_CHECKPOINT] = { .state = 'R',
 			      .call = NULL,
 			      .moves = true,
@@ -105,6 +115,15 @@ static bool has_mutex(const struct hangjob *job)
 	return hangplay_random(job, 20, 2) == 0;
 }
 
+/* Stopped at work, or while it waited for its device. */
+static struct place stopped_place(const struct hangjob *job)
+{
+	struct place place = job->synchronizes ? sync_place : fault_places[KIND_STOPPED];
+
+	place.state = 'T';
+	return place;
+}
+
 /* The call of a collective that waits for it; frames is the caller's. */
 static struct place collective_place(const struct hangjob *job, int rank)
 {
@@ -128,6 +147,10 @@ static struct place place_of(const struct hangjob *job, int rank)
 	case PLACE_COLLECTIVE:
 		return collective_place(job, rank);
 	case PLACE_FAULT:
+		if (hangjob_has(job, PIPED))
+			return expert_place;
+		if (job->kind == KIND_STOPPED)
+			return stopped_place(job);
 		return job->kind == KIND_LOCK && !has_mutex(job) ? python_lock
 								 : fault_places[job->kind];
 	case PLACE_WORKS:
