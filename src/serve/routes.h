@@ -7,6 +7,7 @@
 #pragma once
 
 #include "serve/archive.h"
+#include "serve/comparer.h"
 #include "serve/feed.h"
 #include "serve/http/server.h"
 
@@ -40,6 +41,7 @@ struct routes {
 	struct archive archive;
 	struct feed *feed;
 	const struct routes_live *live; /* NULL: only what is written is shown */
+	struct comparer *comparer;	/* NULL: nothing is compared */
 	server_answer_fn post;		/* of a POST to ROUTES_POST_PATH: what agents ask */
 	void *post_arg;
 };
@@ -114,6 +116,7 @@ int page_job(struct call *call, struct answer *ret);
 int page_report(struct call *call, struct answer *ret);
 int page_flame(struct call *call, struct answer *ret);
 int page_hosts(struct call *call, struct answer *ret);
+int page_compare(struct call *call, struct answer *ret);
 int file_style(struct call *call, struct answer *ret);
 int file_icon(struct call *call, struct answer *ret);
 int file_script(struct call *call, struct answer *ret);
