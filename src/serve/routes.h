@@ -21,10 +21,7 @@ struct routes_wish {
 
 /* The daemon of the jobs that are shown, where there is one; on the server's thread. */
 struct routes_live {
-	/*
-	 * Appends the job as it is now: "Live" of the API. Returns 0, -ENOENT: that job does not run
-	 * here (any more), or -errno.
-	 */
+	/* Appends the job as it is now, "Live" of the API. -ENOENT: it does not run here (any more). */
 	int (*read)(void *arg, const char *job, const char *folder, struct str *ret);
 	/* Asks for it. Returns 0, -ENOENT as above, -EBUSY, or -errno, with a line in err. */
 	int (*profile)(void *arg, const struct routes_wish *wish, struct err *err);

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import time
 import unittest
@@ -144,8 +146,9 @@ class Compare(ServeTest):
         marker = self.folder / "made"
         for word in (
             "..%2f..%2fetc%2fpasswd", "%2Fetc", "--output=" + str(marker), "-o", "$(touch%20made)",
-            f"{KEY}%2F1", f"{KEY}-1;id", f"{KEY}-", "-", "%00", "a" * 5000, "%3Cscript%3E", f"{KEY}-01e",
-            f"{KEY}-18446744073709551616", "%F0%9F%92%A5", "f000000000000", "latest", "",
+            f"{KEY}%2F1", f"{KEY}-1;id", f"{KEY}-", "-", "%00", "a" * 5000, "%3Cscript%3E",
+            f"{KEY}-01e", f"{KEY}-18446744073709551616", "%F0%9F%92%A5", "f000000000000", "latest",
+            "",
         ):  # fmt: skip
             for query in (f"a={word}&b={KEY}-2", f"a={KEY}-1&b={word}"):
                 answer = server.get(f"/compare?{query}")
@@ -164,16 +167,32 @@ class Compare(ServeTest):
         self.assertEqual(len(pages), 1)
 
     def test_a_slow_comparison_delays_no_other_page_and_ends_with_the_server(self) -> None:
-        store, server = self.fill()
-        # A fingerprint that is opened for reading waits for a writer, who never comes.
-        ids = self.ids(server)
-        os.mkfifo(self.folder / "reports" / "run" / "fingerprints" / "3" / "zz.ptfp")
-        first = server.get(f"/compare?a={ids['run']}&b={KEY}-2")
-        self.assertEqual(first.status, 202)
-        for _ in range(20):
-            self.assertEqual(server.get("/").status, 200)
+        _, server = self.fill()
+        files = self.folder / "reports" / "run" / "fingerprints" / "3"
+        for path in list(files.glob("*.ptfp")):  # repeats, which take a while to read
+            for i in range(1500):
+                os.link(path, files / f"{path.stem}-{i}.ptfp")
+        query = f"/compare?a={self.ids(server)['run']}&b={KEY}-2"
+        self.assertEqual(server.get(query).status, 202)
+        child = self.child_of(server)
+        os.kill(child, signal.SIGSTOP)
+        for path in ("/", f"/jobs/{KEY}", "/compare", "/api/v1/jobs"):
+            self.assertEqual(server.get(path).status, 200)
+        for a, b in ((f"{KEY}-1", f"{KEY}-2"), (f"{KEY}-2", f"{OTHER}-end")):
+            self.assertEqual(server.get(f"/compare?a={a}&b={b}").status, 202)
+        self.assertEqual(server.get(query).status, 202)
         self.assertEqual(server.end(), 0)
-        del store
+        self.assertFalse(pathlib.Path(f"/proc/{child}").exists())
+
+    def child_of(self, server: Server) -> int:
+        end = time.monotonic() + LIMIT_S
+        while time.monotonic() < end:
+            for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+                with contextlib.suppress(OSError):
+                    pid, rest = stat.parent.name, stat.read_text().rpartition(")")[2].split()
+                    if int(rest[1]) == server.process.pid and rest[0] != "Z":
+                        return int(pid)
+        raise AssertionError("the server has no child")
 
     def test_a_folder_alone_needs_no_store(self) -> None:
         self.fill()

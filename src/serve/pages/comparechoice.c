@@ -96,8 +96,51 @@ static void print_word(const char *key, uint64_t number, struct str *ret)
 		str_printf(ret, "%s/%" PRIu64, key, number);
 }
 
-static int input_of_store(struct archive *archive, const char *id, struct str *ret, struct err *err)
+struct job_folder {
+	char path[4096]; /* "": not known */
+};
+
+static int take_folder(void *arg, const struct store_job *job)
 {
+	struct job_folder *folder = arg;
+
+	if (job->folder != NULL && (size_t)snprintf(folder->path, sizeof(folder->path), "%s",
+						    job->folder) >= sizeof(folder->path))
+		folder->path[0] = '\0';
+	return 0;
+}
+
+/*
+ * Where a job that this daemon runs has its files: the store of `run --ui` keeps no fingerprints. The folder
+ * of a job that has ended may be a later job's by now.
+ */
+static void find_running(struct routes *routes, const char *key, struct job_folder *ret)
+{
+	const struct routes_live *live = routes->live;
+	struct str ignored = { 0 };
+	struct err err = { "" };
+
+	ret->path[0] = '\0';
+	if (live == NULL)
+		return;
+	if (store_get_job(routes->archive.store, key, take_folder, ret, &err) < 0 ||
+	    live->read(live->arg, key, ret->path, &ignored) < 0)
+		ret->path[0] = '\0';
+	str_done(&ignored);
+}
+
+static bool find_in_running(const struct job_folder *folder, uint64_t number, struct str *ret)
+{
+	if (folder->path[0] == '\0' || number == 0)
+		return false;
+	str_printf(ret, "%s/fingerprints/%" PRIu64, folder->path, number);
+	return str_error(ret) == 0 && has_fingerprint(ret->data);
+}
+
+static int input_of_store(struct routes *routes, const char *id, struct str *ret, struct err *err)
+{
+	struct archive *archive = &routes->archive;
+	struct job_folder folder;
 	struct windows windows = { { 0 } };
 	char key[STORE_KEY_BYTES];
 	uint64_t number;
@@ -117,12 +160,18 @@ static int input_of_store(struct archive *archive, const char *id, struct str *r
 		archive_drop_store(archive);
 		return r;
 	}
-	if (!found)
+	if (!found) {
+		find_running(routes, key, &folder);
+		if (find_in_running(&folder, number, ret))
+			return 0;
+		str_done(ret);
+		*ret = (struct str){ 0 };
 		return err_set(err, ENOENT,
 			       "the store keeps no fingerprints of report %.60s, so it can't be "
 			       "compared: it keeps those of profiles, for 90 days; /compare lists "
 			       "the reports that have some",
 			       id);
+	}
 	print_word(key, number, ret);
 	return str_error(ret);
 }
@@ -136,7 +185,7 @@ int comparechoice_input(struct routes *routes, const char *id, struct str *ret, 
 		return err_set(err, -r, "out of memory");
 	report = catalog_find(routes->archive.catalog, id);
 	return report != NULL ? input_of_folder(report, ret, err)
-			      : input_of_store(&routes->archive, id, ret, err);
+			      : input_of_store(routes, id, ret, err);
 }
 
 /* --- the list --- */
@@ -148,6 +197,7 @@ struct list {
 	/* of the job whose reports are taken */
 	const char *name;
 	struct windows windows;
+	struct job_folder folder;
 };
 
 static void open_option(struct list *list, const char *id)
@@ -185,7 +235,12 @@ static int put_report(void *arg, const struct store_report *report, size_t findi
 	struct list *list = arg;
 	struct str word = { 0 };
 
-	if (!has_window(&list->windows, report->number)) {
+	bool kept = has_window(&list->windows, report->number) ||
+		    find_in_running(&list->folder, report->number, &word);
+
+	str_done(&word);
+	word = (struct str){ 0 };
+	if (!kept) {
 		list->left_out++;
 		return 0;
 	}
@@ -223,8 +278,9 @@ static int take_job(void *arg, const struct store_job *job)
 	return -ENOMEM;
 }
 
-static int put_jobs(struct archive *archive, struct list *list, struct err *err)
+static int put_jobs(struct routes *routes, struct list *list, struct err *err)
 {
+	struct archive *archive = &routes->archive;
 	const struct archive_filter filter = { .after = { .started_ns = INT64_MAX },
 					       .limit = JOBS_MAX };
 	struct jobs jobs = { { 0 } };
@@ -236,6 +292,8 @@ static int put_jobs(struct archive *archive, struct list *list, struct err *err)
 	vec_foreach(job, &jobs.list) {
 		list->name = job->name;
 		list->windows.numbers.cnt = 0;
+		if (r == 0)
+			find_running(routes, job->key, &list->folder);
 		if (r == 0)
 			r = store_list_windows(archive->store, job->key, take_window,
 					       &list->windows, err);
@@ -259,7 +317,7 @@ int comparechoice_put(struct routes *routes, const char *chosen, struct str *out
 	if (r < 0)
 		return err_set(err, -r, "out of memory");
 	put_folders(&list, routes->archive.catalog);
-	r = put_jobs(&routes->archive, &list, err);
+	r = put_jobs(routes, &list, err);
 	*ret_cnt = list.cnt;
 	*ret_left_out = list.left_out;
 	return r;
