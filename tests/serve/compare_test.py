@@ -118,7 +118,9 @@ class Compare(ServeTest):
             listed = {ids["run"], f"{KEY}-1", f"{KEY}-2", f"{OTHER}-end"}
             self.assertEqual(sorted(found), sorted([*listed, *listed]))
             self.assertIn("2 other reports: no fingerprints are kept", page.text)
-            self.assertEqual(page.text.count(" selected"), int("run" in path or "b=" in path))
+            picked = re.findall(r'<option value="([^"]+)" selected', page.text)
+            self.assertEqual(len(set(picked)), 1 if "a=" in path else 2, path)
+            self.assertEqual("b=" in path and picked[1] != ids["run"], False)
         self.assertIn('href="/compare"', server.get("/").text)
         self.assertIn(f'href="/compare?b={KEY}-2"', server.get(f"/reports/{KEY}-2").text)
 
@@ -140,6 +142,24 @@ class Compare(ServeTest):
         self.assertEqual(answer.status, 422)
         self.assertIn(f"{KEY}/2", answer.text)
         self.assertNotIn("perftracker: ", answer.text)
+
+    def test_diff_takes_reports_of_the_store_and_says_what_is_missing(self) -> None:
+        store, _ = self.fill()
+        for a, b, status, words in (
+            (f"{KEY}/1", f"{KEY[:4]}/2", 0, "slower"),
+            (f"{KEY}/1", f"{KEY}/3", 1, f"{KEY}/3: the store keeps no fingerprints"),
+            ("none/1", f"{KEY}/2", 1, "none"),
+            (f"{KEY}/1", "no/such/1", 1, "no/such/1"),
+            (f"{KEY}/1", f"{KEY}/0", 1, f"{KEY}/0"),
+        ):
+            done = subprocess.run(
+                [PROGRAM, "diff", "--store", str(store.path), a, b],
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(
+                words, (done.stderr or done.stdout).lower() if status == 0 else done.stderr
+            )
 
     def test_hostile_ids_are_no_paths_options_or_commands(self) -> None:
         _, server = self.fill()

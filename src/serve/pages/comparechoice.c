@@ -192,21 +192,31 @@ int comparechoice_input(struct routes *routes, const char *id, struct str *ret, 
 
 struct list {
 	struct str *out;
-	const char *chosen;
-	size_t cnt, left_out;
+	struct comparechoice_pick *pick;
+	struct comparechoice_cnt cnt;
 	/* of the job whose reports are taken */
 	const char *name;
 	struct windows windows;
 	struct job_folder folder;
 };
 
+static bool is_picked(const struct comparechoice_pick *pick, const char *id)
+{
+	if (pick->chosen != NULL)
+		return strcmp(pick->chosen, id) == 0;
+	return pick->picked[0] == '\0' && (pick->avoid == NULL || strcmp(pick->avoid, id) != 0);
+}
+
 static void open_option(struct list *list, const char *id)
 {
+	bool picked = is_picked(list->pick, id);
+
+	if (picked)
+		(void)snprintf(list->pick->picked, sizeof(list->pick->picked), "%s", id);
 	str_append(list->out, "<option value=\"");
 	markup_text(list->out, id);
-	str_append(list->out,
-		   list->chosen != NULL && strcmp(list->chosen, id) == 0 ? "\" selected>" : "\">");
-	list->cnt++;
+	str_append(list->out, picked ? "\" selected>" : "\">");
+	list->cnt.listed++;
 }
 
 static void put_folders(struct list *list, const struct catalog *catalog)
@@ -223,7 +233,7 @@ static void put_folders(struct list *list, const struct catalog *catalog)
 			markup_text_short(list->out, report->verdict, 40);
 			str_append(list->out, "</option>\n");
 		} else {
-			list->left_out++;
+			list->cnt.left_out++;
 		}
 		str_done(&folder);
 	}
@@ -241,7 +251,7 @@ static int put_report(void *arg, const struct store_report *report, size_t findi
 	str_done(&word);
 	word = (struct str){ 0 };
 	if (!kept) {
-		list->left_out++;
+		list->cnt.left_out++;
 		return 0;
 	}
 	archive_print_id(report->job, report->number, id);
@@ -308,17 +318,16 @@ static int put_jobs(struct routes *routes, struct list *list, struct err *err)
 	return no_store ? 0 : r;
 }
 
-int comparechoice_put(struct routes *routes, const char *chosen, struct str *out, size_t *ret_cnt,
-		      size_t *ret_left_out, struct err *err)
+int comparechoice_put(struct routes *routes, struct comparechoice_pick *pick, struct str *out,
+		      struct comparechoice_cnt *ret, struct err *err)
 {
-	struct list list = { .out = out, .chosen = chosen };
+	struct list list = { .out = out, .pick = pick };
 	int r = catalog_refresh(routes->archive.catalog, clock_mono_ns());
 
 	if (r < 0)
 		return err_set(err, -r, "out of memory");
 	put_folders(&list, routes->archive.catalog);
 	r = put_jobs(routes, &list, err);
-	*ret_cnt = list.cnt;
-	*ret_left_out = list.left_out;
+	*ret = list.cnt;
 	return r;
 }

@@ -14,10 +14,20 @@
 _must_check_ int comparechoice_input(struct routes *routes, const char *id, struct str *ret,
 				     struct err *err);
 
+/* Which of the options is selected. */
+struct comparechoice_pick {
+	const char *chosen;	       /* NULL: the first one but avoid */
+	const char *avoid;	       /* NULL: none */
+	char picked[ARCHIVE_ID_BYTES]; /* the result; "": none */
+};
+
+struct comparechoice_cnt {
+	size_t listed, left_out; /* left out: no fingerprints */
+};
+
 /*
  * Appends an <option> for each report that can be compared: of the folders, and of the newest jobs of the
- * store; chosen is selected. Sets *ret_cnt, and *ret_left_out: reports without fingerprints. Returns 0 or
- * -errno with a line in err.
+ * store. Returns 0 or -errno with a line in err.
  */
-_must_check_ int comparechoice_put(struct routes *routes, const char *chosen, struct str *out,
-				   size_t *ret_cnt, size_t *ret_left_out, struct err *err);
+_must_check_ int comparechoice_put(struct routes *routes, struct comparechoice_pick *pick,
+				   struct str *out, struct comparechoice_cnt *ret, struct err *err);

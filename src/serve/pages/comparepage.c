@@ -25,35 +25,39 @@ static void put_select(struct str *out, const char *name, const char *label,
 
 static int put_form(struct call *call, struct str *out)
 {
-	static const struct {
-		const char *name, *label;
-	} sides[] = { { "a", "Before" }, { "b", "After" } };
+	static const char *const labels[] = { "Before", "After" };
+	static const char *const names[] = { "a", "b" };
+	struct comparechoice_pick picks[2] = {
+		{ .chosen = request_query(call->request, "a") },
+		{ .chosen = request_query(call->request, "b") },
+	};
+	struct comparechoice_cnt cnt = { 0 };
 	struct str form = { 0 };
-	size_t cnt = 0, left_out = 0;
 	int error = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(sides) && error == 0; i++) {
+	for (size_t i = 0; i < 2 && error == 0; i++) {
 		struct str options = { 0 };
 
-		error = comparechoice_put(call->routes, request_query(call->request, sides[i].name),
-					  &options, &cnt, &left_out, call->err);
-		put_select(&form, sides[i].name, sides[i].label, &options);
+		picks[i].avoid = i == 0 ? picks[1].chosen : picks[0].picked;
+		error = comparechoice_put(call->routes, &picks[i], &options, &cnt, call->err);
+		put_select(&form, names[i], labels[i], &options);
 		str_done(&options);
 	}
 	pageparts_card(out, "open", "Compare",
-		       cnt >= 2 ? "Choose two reports: what changed from the first to the second?"
-				: "There are no two reports here that can be compared");
-	if (cnt >= 2) {
+		       cnt.listed >= 2
+			       ? "Choose two reports: what changed from the first to the second?"
+			       : "There are no two reports here that can be compared");
+	if (cnt.listed >= 2) {
 		str_append(out, "<form class=\"choice\" action=\"/compare\" method=\"get\">\n");
 		str_append(out, str_borrow(&form));
 		str_append(out, "<p><button>Compare</button></p></form>\n");
 	}
-	if (left_out > 0)
+	if (cnt.left_out > 0)
 		str_printf(out,
 			   "<p class=\"note\">%zu other report%s: no fingerprints are kept, which "
 			   "a comparison needs. The store keeps those of profiles for 90 days, a "
 			   "run's folder has them in fingerprints/N.</p>\n",
-			   left_out, plural((double)left_out));
+			   cnt.left_out, plural((double)cnt.left_out));
 	str_append(out, "<p class=\"note\">Listed are reports in the folders, and of the newest 20 "
 			"jobs of the store. For others, set the ids in the address: "
 			"/compare?a=ID&amp;b=ID.</p>\n");
