@@ -23,7 +23,7 @@ _perftracker_options() {
 	roofline) echo '--iterations --block --keep --memory --stop --format --output --report-to --help' ;;
 	analyze) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --color --verbose --jobs --help' ;;
 	verify-fix) echo '--finding --format --output --store --help' ;;
-	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code --color --verbose --jobs --help' ;;
+	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code --color --store --verbose --jobs --help' ;;
 	flame) echo '--weight --ranks --format --output --help' ;;
 	replay) echo '--rank --output --help' ;;
 	dump) echo '--format --top --collectives --help' ;;
@@ -169,6 +169,7 @@ _perftracker_value() {
 	'diff --level') ;;
 	'diff --steps') ;;
 	'diff --color') _perftracker_words 'auto always never' ;;
+	'diff --store') ;;
 	'diff --jobs' | 'diff -j') ;;
 	'flame --weight' | 'flame -w') _perftracker_words 'auto device host wait' ;;
 	'flame --ranks') ;;

@@ -200,6 +200,7 @@ complete -c perftracker -n '__fish_seen_subcommand_from diff' -l steps -x -d 'us
 complete -c perftracker -n '__fish_seen_subcommand_from diff' -l skip-first -d 'omit the first step of windows of four or more'
 complete -c perftracker -n '__fish_seen_subcommand_from diff' -l exit-code -d 'exit with 3 when AFTER is significantly slower'
 complete -c perftracker -n '__fish_seen_subcommand_from diff' -l color -x -a 'auto always never' -d 'color texts; auto: on a terminal, unless NO_COLOR is set'
+complete -c perftracker -n '__fish_seen_subcommand_from diff' -l store -x -d 'the store to read'
 complete -c perftracker -n '__fish_seen_subcommand_from diff' -l verbose -s v -d 'print all changes and whole stacks in the text'
 complete -c perftracker -n '__fish_seen_subcommand_from diff' -l jobs -s j -x -d 'number of files to read at once'
 complete -c perftracker -n '__fish_seen_subcommand_from diff' -l help -s h -d 'show help'

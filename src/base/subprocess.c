@@ -38,6 +38,12 @@ static int set_files(posix_spawn_file_actions_t *files, const int fds[static 3])
 
 int subprocess_start(const char *const *argv, const int fds[static 3], pid_t *ret)
 {
+	return subprocess_start_in(argv, (const char *const *)environ, fds, ret);
+}
+
+int subprocess_start_in(const char *const *argv, const char *const *environment,
+			const int fds[static 3], pid_t *ret)
+{
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	int error;
@@ -47,9 +53,11 @@ int subprocess_start(const char *const *argv, const int fds[static 3], pid_t *re
 	error = set_signals(&attributes);
 	if (error == 0)
 		error = set_files(&files, fds);
-	if (error == 0) /* posix_spawnp() does not change argv, although its type is not const */
+	if (error ==
+	    0) /* posix_spawnp() does not change the lists, although their type is not const */
 		error = posix_spawnp(ret, argv[0], &files, &attributes,
-				     (char *const *)(uintptr_t)argv, environ);
+				     (char *const *)(uintptr_t)argv,
+				     (char *const *)(uintptr_t)environment);
 	(void)posix_spawnattr_destroy(&attributes);
 	(void)posix_spawn_file_actions_destroy(&files);
 	return -error;

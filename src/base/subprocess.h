@@ -25,6 +25,10 @@ enum subprocess_fd {
  */
 _must_check_ int subprocess_start(const char *const *argv, const int fds[static 3], pid_t *ret);
 
+/* The same with this environment, which ends with NULL, instead of the caller's. */
+_must_check_ int subprocess_start_in(const char *const *argv, const char *const *environment,
+				     const int fds[static 3], pid_t *ret);
+
 /*
  * Searches an executable file on PATH, as subprocess_start() does; a name with a slash is a path
  * already, and is not looked at. Returns 0, -ENOENT or -ENAMETOOLONG.

@@ -3,6 +3,8 @@
 #include "cmd/cmd.h"
 #include "cmd/jobfiles/oneset.h"
 #include "cmd/load.h"
+#include "cmd/memory/storedwindow.h"
+#include "cmd/storechoice.h"
 #include "compare/compare.h"
 
 #include <errno.h>
@@ -20,6 +22,7 @@ struct side {
 struct diff_options {
 	struct output_how how;
 	bool exit_code;
+	const char *store;
 	struct compare_options compare;
 	struct load_options load;
 	struct side sides[2]; /* before, after */
@@ -88,6 +91,7 @@ static const struct option_row rows[] = {
 	  FIELD(exit_code),
 	  .help = "exit with 3 when AFTER is significantly slower" },
 	COLOR_ROW(struct diff_options, how.color),
+	STORE_CHOICE_ROW(struct diff_options, store),
 	{ .name = "verbose",
 	  .letter = 'v',
 	  FIELD(how.verbose),
@@ -131,6 +135,14 @@ static int load_side(struct side *side, const struct side *other, const struct d
 {
 	struct err err = { "out of memory" };
 
+	if (side->given.cnt == 1 && storedwindow_is(side->given.data[0])) {
+		if (storedwindow_load(o->store, side->given.data[0], &side->loaded, &err) < 0) {
+			load_done(&side->loaded);
+			return cmd_fail("%s", err.text);
+		}
+		(void)oneset_assign_ranks(side->loaded.fps, side->loaded.cnt);
+		return EXIT_DONE;
+	}
 	if (inputs_expand(side->given.data, side->given.cnt, &side->paths, &err) < 0 ||
 	    inputs_check_families(&side->paths, &other->paths, &err) < 0 ||
 	    load_paths(&side->paths, &o->load, &side->loaded) < 0)
@@ -221,7 +233,8 @@ const struct command cmd_diff = {
 		"another library) or have another caller, and says whether a change may be chance. "
 		"The changes add up to the change of the iteration.\n"
 		"BEFORE and AFTER are traces, flight logs or fingerprints, one per rank, or folders "
-		"of them. Several files of one rank are repeats of the run, the best test of "
+		"of them, or a report of the store as JOB/NUMBER, whose fingerprints it keeps. "
+		"Several files of one rank are repeats of the run, the best test of "
 		"chance.\n",
 	OPTION_ROWS(rows),
 	.order = ORDER_AS_GIVEN,
@@ -230,6 +243,7 @@ const struct command cmd_diff = {
 		 "--exit-code.\n",
 	.examples = "perftracker diff old/ new/\n"
 		    "perftracker diff old/rank*.json.gz --vs new/rank*.json.gz\n"
+		    "perftracker diff train/2 train/5\n"
 		    "perftracker diff --exit-code --min-change 5 baseline.ptfp today.ptfp\n",
 	.run = diff_main,
 };

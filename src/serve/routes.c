@@ -87,6 +87,7 @@ const struct route routes_table[] = {
 	{ "/reports/{report}", NULL, page_report },
 	{ "/reports/{report}/flame", NULL, page_flame },
 	{ "/hosts", NULL, page_hosts },
+	{ "/compare", NULL, page_compare },
 	{ "/style.css", "text/css; charset=utf-8", file_style },
 	{ "/favicon.ico", "image/svg+xml", file_icon },
 	{ "/flame.js", "text/javascript; charset=utf-8", file_flame },

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "serve/archive.h"
+#include "serve/comparer.h"
 #include "serve/feed.h"
 #include "serve/http/server.h"
 
@@ -20,10 +21,7 @@ struct routes_wish {
 
 /* The daemon of the jobs that are shown, where there is one; on the server's thread. */
 struct routes_live {
-	/*
-	 * Appends the job as it is now: "Live" of the API. Returns 0, -ENOENT: that job does not run
-	 * here (any more), or -errno.
-	 */
+	/* Appends the job as it is now, "Live" of the API. -ENOENT: it does not run here (any more). */
 	int (*read)(void *arg, const char *job, const char *folder, struct str *ret);
 	/* Asks for it. Returns 0, -ENOENT as above, -EBUSY, or -errno, with a line in err. */
 	int (*profile)(void *arg, const struct routes_wish *wish, struct err *err);
@@ -40,6 +38,7 @@ struct routes {
 	struct archive archive;
 	struct feed *feed;
 	const struct routes_live *live; /* NULL: only what is written is shown */
+	struct comparer *comparer;	/* NULL: nothing is compared */
 	server_answer_fn post;		/* of a POST to ROUTES_POST_PATH: what agents ask */
 	void *post_arg;
 };
@@ -114,6 +113,7 @@ int page_job(struct call *call, struct answer *ret);
 int page_report(struct call *call, struct answer *ret);
 int page_flame(struct call *call, struct answer *ret);
 int page_hosts(struct call *call, struct answer *ret);
+int page_compare(struct call *call, struct answer *ret);
 int file_style(struct call *call, struct answer *ret);
 int file_icon(struct call *call, struct answer *ret);
 int file_script(struct call *call, struct answer *ret);

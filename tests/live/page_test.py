@@ -115,6 +115,7 @@ class Page(PageTest):
             key = self.open_page(process)
             self.look_at_page(key)
             self.ask_for_profile(key)
+            self.compare_profiles(key)
             self.follow_events(key)
             made = self.ask_page(f"/api/v1/reports/{key}-1").text
             self.assertEqual(made, (self.out / "report-1.json").read_text())
@@ -195,6 +196,19 @@ class Page(PageTest):
         self.assertEqual(self.await_request(key)["reason"], "by a program")
         kinds = self.ask_page(f"/api/v1/jobs/{key}/history").json()["events"]
         self.assertIn("asked", [event["kind"] for event in kinds])
+
+    def compare_profiles(self, key: str) -> None:
+        """Their fingerprints lie in the job's folder: the page's own store keeps none."""
+        path, deadline = f"/compare?a={key}-1&b={key}-2", time.monotonic() + LIMIT_S
+        while (page := self.ask_page(path)).status == 202:
+            self.assertEqual(page.headers["Refresh"], "1")
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.1)
+        self.assertEqual(page.status, 200, page.text)
+        self.assertIn(f"{self.out}/fingerprints/2", page.text)
+        chosen = self.ask_page("/compare").text
+        self.assertEqual(chosen.count(f'<option value="{key}-1"'), 2)
+        self.assertEqual(self.ask_page(f"/compare?a={key}-1&b={key}-9").status, 404)
 
     def follow_events(self, key: str) -> None:
         with contextlib.closing(self.connect()) as connection:

@@ -13,8 +13,10 @@ import pathlib
 import shutil
 import subprocess
 import threading
+import time
 import unittest
 
+from compare_test import keep, simulate
 from served import GOLDEN, HOSTILE, LIMIT_S, SECOND, STACKS, ServeTest, now_ns
 
 MODULES = os.environ.get("PERFTRACKER_PLAYWRIGHT", "")
@@ -39,6 +41,12 @@ class Browser(ServeTest):
         reports = server.get("/api/v1/reports").json()["reports"]
         plain = next(one["id"] for one in reports if one["file"].endswith("many.json"))
         paths = ["/", f"/jobs/{KEY}", "/hosts", f"/reports/{KEY}-1", f"/reports/{plain}"]
+        for number, scenario in ((1, "healthy"), (2, "python-slow")):
+            keep(store, KEY, number, simulate(self.folder / scenario, scenario))
+        compared = f"/compare?a={KEY}-1&b={KEY}-2"
+        while server.get(compared).status == 202:
+            time.sleep(0.1)
+        paths += ["/compare", compared]
         paths.append(f"/reports/{KEY}-2/flame")
         browser = subprocess.Popen(
             ["node", str(HERE / "browser.cjs"), server.url.rstrip("/"), *paths],

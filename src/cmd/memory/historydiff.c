@@ -2,7 +2,7 @@
 #include "cmd/memory/historydiff.h"
 
 #include "base/text/clean.h"
-#include "base/vec.h"
+#include "cmd/memory/storedwindow.h"
 #include "compare/compare.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ struct side {
 	char label[64];
 	uint64_t number, sick; /* sick: the latest with a finding */
 	bool found;
-	VEC(struct fingerprint *) fps;
+	struct load_result loaded;
 	struct err *err;
 };
 
@@ -42,24 +42,6 @@ static int take_report(void *arg, const struct store_report *report, size_t find
 	return 0;
 }
 
-static int take_fingerprint(void *arg, int rank, const void *data, size_t len)
-{
-	struct side *side = arg;
-	struct fingerprint *fp = calloc(1, sizeof(*fp));
-	int ret;
-
-	(void)rank;
-	if (fp == NULL)
-		return -ENOMEM;
-	ret = fingerprint_read_memory(data, len, side->label, fp, side->err);
-	if (ret == 0 && vec_push(&side->fps, fp) == 0)
-		return 0;
-	if (ret == 0)
-		fingerprint_done(fp);
-	free(fp);
-	return ret < 0 ? ret : -ENOMEM;
-}
-
 static int load_side(struct store *store, const char *key, struct side *side)
 {
 	int ret = store_list_reports(store, key, take_report, side, side->err);
@@ -69,16 +51,7 @@ static int load_side(struct store *store, const char *key, struct side *side)
 	if (ret < 0 || !side->found)
 		return ret;
 	(void)snprintf(side->label, sizeof(side->label), "%s/%" PRIu64, key, side->number);
-	return store_list_fingerprints(store, key, side->number, take_fingerprint, side, side->err);
-}
-
-static void free_side(struct side *side)
-{
-	vec_foreach(fp, &side->fps) {
-		fingerprint_done(*fp);
-		free(*fp);
-	}
-	vec_done(&side->fps);
+	return storedwindow_read(store, key, side->number, side->label, &side->loaded, side->err);
 }
 
 static void print_change(const struct change *change)
@@ -110,8 +83,8 @@ static int compare_sides(const struct side sides[static 2], struct err *err)
 
 	for (size_t i = 0; i < 2; i++)
 		runs[i] = (struct compare_run){
-			.fps = (const struct fingerprint *const *)sides[i].fps.data,
-			.cnt = sides[i].fps.cnt,
+			.fps = (const struct fingerprint *const *)sides[i].loaded.fps,
+			.cnt = sides[i].loaded.cnt,
 			.label = sides[i].label,
 		};
 	ret = compare_runs(&runs[0], &runs[1], &options, &comparison, err);
@@ -133,12 +106,12 @@ int historydiff_print(struct store *store, const char *before, const char *after
 
 	for (size_t i = 0; i < 2 && ret == 0; i++)
 		ret = load_side(store, keys[i], &sides[i]);
-	if (ret == 0 && sides[0].fps.cnt > 0 && sides[1].fps.cnt > 0)
+	if (ret == 0 && sides[0].loaded.cnt > 0 && sides[1].loaded.cnt > 0)
 		ret = compare_sides(sides, err);
 	else if (ret == 0)
 		(void)printf("  Not explained: the store has no fingerprints of %s\n",
-			     sides[0].fps.cnt == 0 ? before : after);
-	free_side(&sides[0]);
-	free_side(&sides[1]);
+			     sides[0].loaded.cnt == 0 ? before : after);
+	load_done(&sides[0].loaded);
+	load_done(&sides[1].loaded);
 	return ret;
 }

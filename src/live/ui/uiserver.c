@@ -80,7 +80,8 @@ static int open_parts(const struct uiserver *ui, struct routes *routes, struct s
 	routes->live = setup->live;
 	routes->archive.catalog = catalog_new(NULL, 0);
 	routes->feed = feed_new(ui->place, clock_wall_ns());
-	if (routes->archive.catalog == NULL || routes->feed == NULL)
+	routes->comparer = comparer_new(&(struct comparer_options){ .place = ui->place });
+	if (routes->archive.catalog == NULL || routes->feed == NULL || routes->comparer == NULL)
 		return err_set(err, ENOMEM, "out of memory");
 	return server_open(&how, ret, err);
 }
@@ -100,6 +101,7 @@ static void *ui_main(void *arg)
 		serve(ui, server, routes.feed);
 	}
 	(void)server_close(server);
+	(void)comparer_free(routes.comparer);
 	(void)feed_free(routes.feed);
 	archive_done(&routes.archive);
 	return NULL;

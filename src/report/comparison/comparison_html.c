@@ -94,8 +94,9 @@ static void picture(struct str *out, const struct comparison *c)
 
 	if (cnt == 0 || c->changes[0].delta_ms == 0)
 		return;
-	str_append(out, "<section class=\"window\"><h2>The largest changes</h2>\n<figure>"
-			"<figcaption>Time per iteration on the critical path</figcaption>");
+	str_append(out,
+		   "<section class=\"window\"><h2>The largest changes</h2>\n<figure tabindex=\"0\">"
+		   "<figcaption>Time per iteration on the critical path</figcaption>");
 	figure_legend(out);
 	svg_open(out, PICTURE_WIDTH, height, "changes", "The largest changes",
 		 "Bars to the right: more time per iteration than before. The table below has "

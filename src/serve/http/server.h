@@ -37,7 +37,8 @@ struct answer {
 	server_follow_fn follow; /* not NULL: a stream of events after the body */
 	void *follow_arg;
 	uint64_t after;
-	char location[64]; /* "": none; of a 303 */
+	char location[64];  /* "": none; of a 303 */
+	unsigned refresh_s; /* a browser asks again then; 0: not */
 };
 
 /* Makes the answer of a GET or HEAD, or of a POST (request.writes, of_agent); on the server's thread. */

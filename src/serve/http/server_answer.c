@@ -35,10 +35,16 @@ void server_add_headers(const struct server *server, struct MHD_Response *respon
 }
 
 static void add_status_headers(const struct server *server, struct MHD_Response *response,
-			       const struct request *request, unsigned status, const char *location)
+			       const struct request *request, unsigned status,
+			       const struct answer *answer)
 {
-	if (location[0] != '\0')
-		(void)server->mhd.add_response_header(response, "Location", location);
+	char refresh[16];
+
+	(void)snprintf(refresh, sizeof(refresh), "%u", answer->refresh_s);
+	if (answer->refresh_s > 0)
+		(void)server->mhd.add_response_header(response, "Refresh", refresh);
+	if (answer->location[0] != '\0')
+		(void)server->mhd.add_response_header(response, "Location", answer->location);
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		(void)server->mhd.add_response_header(response, "Allow",
 						      request->of_agent ? "POST" : "GET, HEAD");
@@ -81,7 +87,7 @@ enum MHD_Result server_send(struct server *server, struct MHD_Connection *connec
 		return MHD_NO;
 	}
 	server_add_headers(server, response, answer);
-	add_status_headers(server, response, request, status, answer->location);
+	add_status_headers(server, response, request, status, answer);
 	if (status == MHD_HTTP_OK || status == MHD_HTTP_NOT_MODIFIED)
 		(void)server->mhd.add_response_header(response, "ETag", tag);
 	ret = server->mhd.queue_response(connection, status, response);

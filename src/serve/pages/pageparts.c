@@ -27,11 +27,13 @@ void pageparts_open_with(struct str *out, const char *title, const char *script)
 		str_printf(out, "<script src=\"%s\" defer></script>\n", script);
 	str_append(out, "<title>");
 	markup_text_short(out, title, 120);
-	str_append(out, " - PerfTracker</title></head>\n<body><a class=\"skip\" href=\"#main\">"
-			"Skip to the content</a>\n<header class=\"top\"><nav aria-label=\"Pages\">"
-			"<a class=\"brand\" href=\"/\">PerfTracker</a> <a href=\"/\">Jobs</a> "
-			"<a href=\"/hosts\">Hosts</a> <a href=\"/api/v1/openapi.json\">API</a>"
-			"</nav></header>\n<main id=\"main\" tabindex=\"-1\">\n");
+	str_append(
+		out,
+		" - PerfTracker</title></head>\n<body><a class=\"skip\" href=\"#main\">"
+		"Skip to the content</a>\n<header class=\"top\"><nav aria-label=\"Pages\">"
+		"<a class=\"brand\" href=\"/\">PerfTracker</a> <a href=\"/\">Jobs</a> "
+		"<a href=\"/compare\">Compare</a> <a href=\"/hosts\">Hosts</a> <a href=\"/api/v1/openapi.json\">API</a>"
+		"</nav></header>\n<main id=\"main\" tabindex=\"-1\">\n");
 }
 
 void pageparts_close(struct str *out)
@@ -214,6 +216,7 @@ void pageparts_report_nav(struct str *out, const char *id, const json_t *report,
 	if (json_array_size(json_object_get(json_object_get(report, "stacks"), "functions")) > 1)
 		put_nav_link(out, "/reports/", id, "/flame", "Call stacks, with search",
 			     strcmp(here, "flame") == 0);
+	put_nav_link(out, "/compare?b=", id, "", "Compare", false);
 	put_nav_link(out, "/api/v1/reports/", id, "", "JSON", false);
 	str_append(out, "</nav>\n");
 }
@@ -289,4 +292,35 @@ void pageparts_url(struct str *out, const char *text)
 		else
 			str_printf(out, "%%%02X", (unsigned)(unsigned char)*p);
 	}
+}
+
+/* --- pages that were made elsewhere --- */
+
+/*
+ * A report's page has its style inside, and comes from a file that anything could be: nothing in it
+ * runs, loads or submits.
+ */
+const char pageparts_document_policy[] =
+	"default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
+	"base-uri 'none'; form-action 'none'; sandbox";
+
+/* The style of the links below: the page has its own, and no other one may be loaded. */
+static const char nav_style[] =
+	"<style>nav.parts{max-width:1120px;margin:14px auto -14px;padding:0 24px;display:flex;"
+	"flex-wrap:wrap;gap:4px 20px}nav.parts a[aria-current]{font-weight:700;text-decoration:none}"
+	"@media (max-width:600px){nav.parts{padding:0 14px}}@media print{nav.parts{display:none}}"
+	"</style>\n";
+
+void pageparts_document(struct str *out, const struct str *page, const struct str *nav)
+{
+	static const char skip_end[] = "</a>\n<header>"; /* document.c: behind the skip link */
+	const char *body = strstr(str_borrow(page), skip_end);
+	size_t head = body != NULL ? (size_t)(body - page->data) + strlen("</a>\n") : 0;
+
+	str_append_len(out, str_borrow(page), head);
+	if (body != NULL) {
+		str_append(out, nav_style);
+		str_append(out, str_borrow(nav));
+	}
+	str_append_len(out, str_borrow(page) + head, page->len - head);
 }

@@ -51,3 +51,9 @@ void pageparts_fact(struct str *out, const char *name, const char *value);
 
 /* Percent-encodes a value of a query, or a part of a path. */
 void pageparts_url(struct str *out, const char *text);
+
+/* Content-Security-Policy of a page that comes from a file or another program. */
+extern const char pageparts_document_policy[];
+
+/* A page that was made elsewhere, with nav, which is safe HTML, in front of its own content. */
+void pageparts_document(struct str *out, const struct str *page, const struct str *nav);

@@ -11,42 +11,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * A report's page has its style inside, and comes from a file that anything could be: nothing in it
- * runs, loads or submits.
- */
-static const char document_policy[] =
-	"default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
-	"base-uri 'none'; form-action 'none'; sandbox";
-
-/* The style of the links below: the page has its own, and no other one may be loaded. */
-static const char nav_style[] =
-	"<style>nav.parts{max-width:1120px;margin:14px auto -14px;padding:0 24px;display:flex;"
-	"flex-wrap:wrap;gap:4px 20px}nav.parts a[aria-current]{font-weight:700;text-decoration:none}"
-	"@media (max-width:600px){nav.parts{padding:0 14px}}@media print{nav.parts{display:none}}"
-	"</style>\n";
-
-/* Links to the other pages, in front of the page's own content. */
 static void put_document(struct call *call, struct str *out, const struct str *page)
 {
-	static const char skip_end[] = "</a>\n<header>"; /* document.c: behind the skip link */
-	const char *body = strstr(str_borrow(page), skip_end);
-	size_t head = body != NULL ? (size_t)(body - page->data) + strlen("</a>\n") : 0;
 	struct err ignored = { "" };
 	struct err *err = call->err;
 	json_t *report = NULL;
+	struct str nav = { 0 };
 
-	str_append_len(out, str_borrow(page), head);
-	if (body != NULL) {
-		call->err = &ignored; /* the page is complete without it */
-		if (pageparts_read_report(call, &report) < 0)
-			report = NULL;
-		call->err = err;
-		str_append(out, nav_style);
-		pageparts_report_nav(out, call->part, report, "report");
-		json_decref(report);
-	}
-	str_append_len(out, str_borrow(page) + head, page->len - head);
+	call->err = &ignored; /* the page is complete without it */
+	if (pageparts_read_report(call, &report) < 0)
+		report = NULL;
+	call->err = err;
+	pageparts_report_nav(&nav, call->part, report, "report");
+	json_decref(report);
+	pageparts_document(out, page, &nav);
+	str_done(&nav);
 }
 
 static int from_json(struct call *call, struct answer *ret)
@@ -75,7 +54,7 @@ int page_report(struct call *call, struct answer *ret)
 
 	if (error == 0) {
 		put_document(call, &ret->body, &page);
-		ret->policy = document_policy;
+		ret->policy = pageparts_document_policy;
 	}
 	str_done(&page);
 	if (error == -ENOENT)
