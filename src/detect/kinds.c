@@ -16,7 +16,10 @@ struct kind {
 
 /* Long iterations, until it is known whether they belong to the job. */
 struct phases {
-	double usual_ns; /* of other iterations; 0: unknown */
+	double first_ns[PHASE_FIRST_CNT]; /* ascending */
+	uint32_t first_cnt;
+	double usual_ns;  /* of other iterations; 0: unknown */
+	uint64_t watched; /* iterations since usual_ns is known */
 	uint64_t seen, first_at;
 	uint64_t last_at; /* iteration number of the latest */
 	double distance;  /* iterations from one to the next, a moving average */
@@ -80,13 +83,28 @@ void kinds_reset(struct kinds *kinds)
 
 /* --- long iterations --- */
 
+/*
+ * The lower quartile of the first iterations: the first one alone may be a rollout, and a usual
+ * time that falls slowly from there hides the next rollouts, so that they seem to begin later.
+ */
+static void learn_usual(struct phases *phases, double time_ns)
+{
+	uint32_t at = phases->first_cnt++;
+
+	for (; at > 0 && phases->first_ns[at - 1] > time_ns; at--)
+		phases->first_ns[at] = phases->first_ns[at - 1];
+	phases->first_ns[at] = time_ns;
+	if (phases->first_cnt == PHASE_FIRST_CNT)
+		phases->usual_ns = phases->first_ns[PHASE_FIRST_CNT / 4];
+}
+
 /* Whether an iteration is long; learns what is usual. */
 static bool is_long(struct phases *phases, double time_ns)
 {
 	bool longer = phases->usual_ns > 0 && time_ns > PHASE_FACTOR * phases->usual_ns;
 
-	if (phases->usual_ns == 0)
-		phases->usual_ns = time_ns;
+	if (phases->first_cnt < PHASE_FIRST_CNT)
+		learn_usual(phases, time_ns);
 	else
 		phases->usual_ns += (fmin(time_ns, 2 * phases->usual_ns) - phases->usual_ns) / 16;
 	return longer;
@@ -97,16 +115,19 @@ static bool learn_phases(struct kinds *kinds, bool longer, double time_ns)
 {
 	struct phases *phases = &kinds->phases;
 
+	if (phases->usual_ns <= 0)
+		return false;
+	phases->watched++;
 	phases->all_ns += time_ns;
 	if (!longer || phases->known)
 		return false;
 	phases->long_ns += time_ns;
 	if (phases->seen++ == 0)
-		phases->first_at = kinds->iterations;
+		phases->first_at = phases->watched;
 	if (phases->seen < PHASE_SEEN_CNT)
 		return false;
 	phases->known = true;
-	phases->apart = phases->first_at <= kinds->iterations / 4 &&
+	phases->apart = phases->first_at <= phases->watched / 4 &&
 			phases->long_ns > PHASE_SHARE * phases->all_ns;
 	return phases->apart;
 }
@@ -116,9 +137,9 @@ static void note_distance(struct kinds *kinds)
 	struct phases *phases = &kinds->phases;
 	double distance = (double)(kinds->iterations - phases->last_at);
 
-	if (phases->distance == 0)
+	if (phases->last_at > 0 && phases->distance == 0)
 		phases->distance = distance;
-	else
+	else if (phases->last_at > 0)
 		phases->distance += (distance - phases->distance) / 16;
 	phases->last_at = kinds->iterations;
 }

@@ -3,7 +3,8 @@
  * The paces of a job whose iterations are of several kinds: each kind has its own baseline.
  * Long iterations that are part of the job from its beginning (rollouts between updates, an
  * evaluation every few batches) are one more kind, so that they neither hide in the noise nor
- * make it. Long ones that begin later stay with their kind: they may be the slowdown.
+ * make it. Long ones that begin later stay with their kind: they may be the slowdown. "From its
+ * beginning" counts from when the usual iteration is known, the lower quartile of the first ones.
  *
  * The job is slow when a kind is, and loses more than slow_frac of the job's time by it.
  */

@@ -5,6 +5,7 @@
 #include "detect/detector.h"
 #include "detect/test_detect.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define MS ((double)NSEC_PER_MSEC)
@@ -183,6 +184,37 @@ static void evaluation_now_and_then(struct job *job)
 	}
 }
 
+static void four_backward_passes_and_a_step(struct job *job)
+{
+	for (int i = 0; i < 4; i++)
+		job_mark(job, MARK_BACKWARD, 0, 5);
+	step(job, 2, 1);
+}
+
+static void rollouts_and_short_bursts_of_random_length(struct job *job)
+{
+	job->now_ns += (30 + (double)below(job, 60)) * MS * job->factor;
+	for (uint64_t i = 2 + below(job, 4); i > 0; i--)
+		step(job, 2, 4);
+}
+
+/* To its marks a loop that evaluates often, and not regularly, is one with rollouts. */
+static void evaluation_after_a_few_steps(struct job *job)
+{
+	for (uint64_t i = 3 + below(job, 5); i > 0; i--)
+		step(job, 2, 10);
+	job->now_ns += 60 * MS * job->factor;
+}
+
+static void evaluation_and_checkpoints_without_marks(struct job *job)
+{
+	step(job, 2, 10);
+	if (++job->batch % 25 == 0)
+		job->now_ns += 200 * MS * job->factor;
+	if (job->batch % 200 == 0)
+		job->now_ns += 900 * MS * job->factor;
+}
+
 static const struct {
 	const char *name;
 	void (*iterate)(struct job *job);
@@ -208,6 +240,9 @@ static const struct {
 	LOOP(steps_in_turns_of_random_length, "each step of an optimizer, in no fixed order"),
 	LOOP(an_optional_third_optimizer, "loader, optimizer 1, optimizer 2"),
 	LOOP(evaluation_now_and_then, "loader, optimizer 1"),
+	LOOP(rollouts_and_short_bursts_of_random_length, "optimizer 1"),
+	LOOP(evaluation_after_a_few_steps, "optimizer 1"),
+	LOOP(evaluation_and_checkpoints_without_marks, "optimizer 1"),
 };
 
 static struct job job_new(uint64_t seed)
@@ -262,6 +297,50 @@ static void each_loop_is_learned_healthy_and_slow_when_it_is(void **state)
 		if (result.missed + result.wrong > 0)
 			fail_msg("%s: of %u jobs %u were slow and not seen, %u healthy and accused",
 				 loops[i].name, SEEDS, result.missed, result.wrong);
+	}
+}
+
+/*
+ * Steps of a fixed order are one iteration. Steps in bursts of random number are one each: pauses
+ * between bursts may be rollouts or evaluations, and marks do not show which.
+ */
+static void an_iteration_has_as_many_steps_as_are_in_a_fixed_order(void **state)
+{
+	static const struct {
+		const char *name;
+		void (*iterate)(struct job *job);
+		uint64_t steps;
+	} loops_of_steps[] = {
+#define STEPS(function, steps) { #function, function, steps }
+		STEPS(plain, 1),
+		STEPS(short_last_accumulation, 1),
+		STEPS(four_backward_passes_and_a_step, 1),
+		STEPS(gan_of_five_critic_steps, 6),
+		STEPS(epochs_of_eight_batches, 1),
+		STEPS(epochs_of_two_batches, 1),
+		STEPS(evaluation_after_a_few_steps, 1),
+		STEPS(evaluation_and_checkpoints_without_marks, 1),
+		STEPS(rollouts_and_short_bursts_of_random_length, 1),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(loops_of_steps); i++) {
+		struct job job = job_new(1);
+		struct detector_view before, after;
+		uint64_t step;
+
+		run(&job, loops_of_steps[i].iterate, 30);
+		step = job.step;
+		detector_look(job.det, &before);
+		run(&job, loops_of_steps[i].iterate, 30);
+		detector_look(job.det, &after);
+		if ((after.iterations - before.iterations) * loops_of_steps[i].steps !=
+			    job.step - step ||
+		    after.step_cnt != loops_of_steps[i].steps || job.learned_cnt > 2)
+			fail_msg("%s: %" PRIu64 " iterations of %u in %" PRIu64 " steps",
+				 loops_of_steps[i].name, after.iterations - before.iterations,
+				 after.step_cnt, job.step - step);
+		detector_free(job.det);
 	}
 }
 
@@ -363,6 +442,22 @@ static void a_cycle_of_phases_has_as_many_iterations_as_come_between_two_rollout
 	detector_free(job.det);
 }
 
+/* Whichever step is the first one that is measured: it may have a rollout before it. */
+static void short_bursts_are_phases_whatever_comes_first(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct job job = job_new(seed);
+		struct detector_view view;
+
+		run(&job, rollouts_and_short_bursts_of_random_length, 60); /* 2 to 5 steps */
+		detector_look(job.det, &view);
+		assert_in_range(view.cycle_cnt, 2, 5);
+		assert_false(job.events & DETECTOR_BECAME_SLOW);
+		detector_free(job.det);
+	}
+}
+
 static void rollout_and_eight_updates(struct job *job)
 {
 	job->now_ns += 200 * MS * job->factor;
@@ -412,10 +507,12 @@ int run_loop_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_loop_is_learned_healthy_and_slow_when_it_is),
+		cmocka_unit_test(an_iteration_has_as_many_steps_as_are_in_a_fixed_order),
 		cmocka_unit_test(loops_with_random_optional_parts_are_watched),
 		cmocka_unit_test(long_iterations_that_begin_later_are_a_slowdown),
 		cmocka_unit_test(
 			a_cycle_of_phases_has_as_many_iterations_as_come_between_two_rollouts),
+		cmocka_unit_test(short_bursts_are_phases_whatever_comes_first),
 		cmocka_unit_test(the_pace_of_a_slow_job_with_phases_is_that_of_all_its_iterations),
 		cmocka_unit_test(a_slow_kind_that_takes_little_time_is_no_slow_job),
 	};

@@ -129,6 +129,9 @@
  */
 #define PHASE_FACTOR 3
 
+/* PHASE_FIRST_CNT: iterations | not recorded | the usual iteration is the lower quartile of them */
+#define PHASE_FIRST_CNT 16u
+
 /* PHASE_SEEN_CNT: iterations | not recorded | long ones before they are judged */
 #define PHASE_SEEN_CNT 8u
 

@@ -47,6 +47,18 @@ without an optimizer of torch have none. *Iterations* are those that PerfTracker
 the program had done so many; an iteration is learned first, which takes up to {learning}.
 
 """
+COUNTED = """
+*Iterations of another length.* An iteration of PerfTracker is one pass through steps of a fixed
+order: batches of an accumulation, critic and generator. Steps of one optimizer in bursts of random
+number are one iteration each, so `rl`, which steps two to five times after its episodes, has about
+three times as many as it calls iterations. Marks do not show whether the pause between two bursts
+is a rollout, which begins an iteration, or an evaluation or a checkpoint between plain steps, which
+does not; and workers agree on where a window begins by counting steps. Pauses that take more than a
+fifth of the time from the beginning on are a phase: steps after a pause are compared with each
+other, not with steps inside a burst, and a window has the mean number of steps between two pauses
+for each iteration it was to have. A program that calls `perftracker.step()` has the iterations it
+means.
+"""
 FAULTS = """
 *Faults* are runs of `bench/live_jobs` with a fault in one rank or all, of which the right rank and
 function were named, of those that cost more than 10 %.
@@ -155,7 +167,7 @@ def page(records: dict[str, dict[str, Any]], faults: dict[str, str]) -> str:
     for program in BY_NAME.values():
         lines.append(row(program, records.get(program.name, blank), faults))
     used = sorted({record["torch"] for record in records.values()})
-    text = HEAD.format(learning=LEARNING) + "\n".join(lines) + "\n" + FAULTS
+    text = HEAD.format(learning=LEARNING) + "\n".join(lines) + "\n" + COUNTED + FAULTS
     return text + f"torch: {', '.join(used)}.\n"
 
 
