@@ -54,12 +54,27 @@ static void waiting_in_each_iteration_is_one(void **state)
 	test_assert_ranks(&report.findings[0], "2");
 }
 
+/* Each rank starts its profiler in its own time. */
+static void the_profiler_itself_is_no_fault(void **state)
+{
+	static const struct test_place start = { NULL, KIND_PYTHON,
+						 "torch/profiler/profiler.py(342): start_trace",
+						 CLASS_HOST };
+
+	(void)state;
+	test_play_late(&job, &start, 1, 30);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 0);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(waiting_for_work_from_before_the_window_is_no_fault,
 					  done),
 		cmocka_unit_test_teardown(waiting_in_each_iteration_is_one, done),
+		cmocka_unit_test_teardown(the_profiler_itself_is_no_fault, done),
 	};
 
 	return cmocka_run_group_tests_name("beginning", tests, NULL, NULL);

@@ -416,6 +416,21 @@ static bool is_explained(const struct pauses *p, const struct accusation *a)
 	return paused > PAUSE_EXPLAINED * lost;
 }
 
+/* Whether those that pause also stall inside operators, where no collection begins: they lack CPUs. */
+static bool stall_in_operators(const struct pauses *p)
+{
+	uint64_t cnt = 0, inside = 0;
+
+	for (size_t i = 0; i < p->found.cnt; i = next_worker(p, i)) {
+		const struct fp_stalls *stalls =
+			&p->job->workers[p->found.data[i].worker].fp->stalls;
+
+		cnt += stalls->cnt;
+		inside += stalls->inside_cnt;
+	}
+	return cnt >= STALLS_MIN && (double)inside >= STALL_INSIDE_FRAC * (double)cnt;
+}
+
 /* Whether one worker lost most of it at one place: that place is slow, and pauses beside it are few. */
 static bool has_one_place(const struct pauses *p)
 {
@@ -529,7 +544,7 @@ int accuse_by_pauses(const struct job *job, const struct blame *blame,
 	if (error == 0) {
 		keep_places(&p);
 		p.place_cnt = count_places(&p);
-		if (p.place_cnt >= PAUSE_STRUCK_CNT && are_apart(&p) &&
+		if (p.place_cnt >= PAUSE_STRUCK_CNT && are_apart(&p) && !stall_in_operators(&p) &&
 		    (are_alike(&p) || !has_one_place(&p)))
 			error = accuse_all(&p, options, arena, list);
 	}
