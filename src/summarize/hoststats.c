@@ -26,12 +26,7 @@ static double track_mean(const struct trace *trace, enum resource resource, int6
 /* The innermost Python function in which a thread spent most of the window. */
 static int main_function_of(struct pass *p, uint32_t lane, struct fingerprint *fp, const char **ret)
 {
-	struct hostpath path = { .trace = p->trace,
-				 .window = &p->window,
-				 .facts = p->facts,
-				 .cct = &p->cct,
-				 .mode = p->mode,
-				 .node_of = p->node_of };
+	struct hostpath path = pass_hostpath(p);
 	struct hostwalk *walk = hostwalk_new(&path, lane);
 	struct host_segment s;
 	struct idmap time_of = { 0 };

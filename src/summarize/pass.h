@@ -80,6 +80,17 @@ static inline int64_t add_saturated(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+/* What a walk over one thread's events needs (hostpath.h). Valid as long as the pass. */
+static inline struct hostpath pass_hostpath(struct pass *p)
+{
+	return (struct hostpath){ .trace = p->trace,
+				  .window = &p->window,
+				  .facts = p->facts,
+				  .cct = &p->cct,
+				  .mode = p->mode,
+				  .node_of = p->node_of };
+}
+
 /* The training thread's stretches, replaced by the autograd thread's while it waits. */
 struct host_line {
 	struct hostpath path;

@@ -31,12 +31,7 @@ static void pass_done(struct pass *p)
 
 int host_line_init(struct pass *p, struct host_line *ret)
 {
-	*ret = (struct host_line){ .path = { .trace = p->trace,
-					     .window = &p->window,
-					     .facts = p->facts,
-					     .cct = &p->cct,
-					     .mode = p->mode,
-					     .node_of = p->node_of } };
+	*ret = (struct host_line){ .path = pass_hostpath(p) };
 	ret->training = hostwalk_new(&ret->path, p->window.training_lane);
 	ret->backward = hostwalk_new(&ret->path, p->window.backward_lane);
 	if (ret->training == NULL || ret->backward == NULL)

@@ -94,12 +94,12 @@ class Memory(LiveTest):
 
     def test_a_finding_that_returns_says_when_it_was_here_before(self) -> None:
         slow = ("--slow-at", "80", *self.until_report())
-        first = self.run_at(15, *slow, iterations=130)
+        first = self.run_at(15, *slow, iterations=130, options=("--no-checkup",))
         self.assertTrue(first["findings"], first["reason"])
         self.copy_run(1)
         for report in self.out.glob("report*"):
             report.unlink()
-        again = self.run_at(15, *slow, iterations=130)
+        again = self.run_at(15, *slow, iterations=130, options=("--no-checkup",))
         notes = [note for note in again["notes"] if "was here before" in note]
         found = [[f["cause"], f["function"]] for run in (first, again) for f in run["findings"]]
         self.assertEqual(len(notes), 1, (found, again["reason"], again["notes"]))

@@ -8,12 +8,16 @@ import contextlib
 import http.client
 import json
 import os
+import pathlib
 import re
-import select
 import socket
+import sqlite3
 import subprocess
 import sys
+import threading
+import time
 import unittest
+from collections.abc import Iterator
 from typing import Any
 
 from served import (
@@ -377,6 +381,29 @@ class Life(ServeTest):
         self.assertEqual(server.get("/").status, 200)  # waits until some are cut
 
 
+@contextlib.contextmanager
+def steps_of(path: pathlib.Path, key: str) -> Iterator[None]:
+    """A job of the store that goes on meanwhile."""
+    over = threading.Event()
+
+    def go_on() -> None:
+        with contextlib.closing(sqlite3.connect(path, timeout=30)) as base:
+            while not over.wait(0.3):
+                with base:
+                    base.execute(
+                        "UPDATE job SET step = step + 1, seen_ns = ? WHERE job = ?",
+                        (time.time_ns(), key),
+                    )
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 class Events(ServeTest):
     def read_event(self, stream: Any) -> tuple[str, str, Any]:
         """The next one that is no comment: its id, name and data."""
@@ -405,18 +432,13 @@ class Events(ServeTest):
         store = self.make_store()
         store.job(KEY, "gpt")
         server = self.serve("--store", str(store.path))
-        # The first look, which makes no news, is over when the stream has an event of a later job.
+        # The first look makes no news; it is over when the streams have an event of a later job.
         streams = [self.follow(server) for _ in range(20)]
-        place = 0
-        while True:
-            place += 1
-            store.job("00000000000a", "probe", step=place)
-            ready, _, _ = select.select([streams[0].fp], [], [], 2)
-            if ready:
-                break
-        for stream in streams:
-            _, name, data = self.read_event(stream)
-            self.assertEqual((name, data["name"]), ("job", "probe"))
+        store.job("00000000000a", "probe")
+        with steps_of(store.path, "00000000000a"):
+            for stream in streams:
+                _, name, data = self.read_event(stream)
+                self.assertEqual((name, data["name"]), ("job", "probe"))
         store.event(KEY, 0, HOSTILE)
         store.report(KEY, 1, "figure7")
         store.job(KEY, "gpt", state="slow")

@@ -58,12 +58,7 @@ static int add_segment(struct lane_look *look, const struct host_segment *seg)
 static int look_at_lane(struct lane_look *look, uint32_t lane)
 {
 	struct pass *p = look->p;
-	struct hostpath path = { .trace = p->trace,
-				 .window = &p->window,
-				 .facts = p->facts,
-				 .cct = &p->cct,
-				 .mode = p->mode,
-				 .node_of = p->node_of };
+	struct hostpath path = pass_hostpath(p);
 	struct hostwalk *walk = hostwalk_new(&path, lane);
 	struct host_segment seg;
 	int error = walk != NULL ? 0 : -ENOMEM, found;
