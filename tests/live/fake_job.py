@@ -10,7 +10,7 @@ trace), crash (it is killed at iteration 60, order or not), raise (a ValueError 
 it then), leave (it ends well then), or hide (its hook switches itself off then, and
 it goes on). With --restarts, a rank that fails ends the others, and all are started
 again and obey, as torchrun does. After --iterations they end, or when the
-file --until is there. With --record,
+file --until is there, a pattern. With --record,
 what each worker was ordered is written there. In an overhead check of a window's collectors
 its iterations take --overhead-cost percent longer, while nothing is left out.
 """
@@ -21,6 +21,7 @@ import argparse
 import array
 import contextlib
 import fcntl
+import glob
 import itertools
 import json
 import mmap
@@ -202,7 +203,7 @@ class Worker:
         least, until = self.options.iterations, self.options.until
         if number < least or number >= least + MOST_MORE:
             return number >= least
-        return until == "" or os.path.exists(until)
+        return until == "" or bool(glob.glob(until))
 
     def end_early(self) -> None:
         if self.behavior == "crash":
