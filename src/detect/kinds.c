@@ -18,12 +18,15 @@ struct kind {
 struct phases {
 	double first_ns[PHASE_FIRST_CNT]; /* ascending */
 	uint32_t first_cnt;
-	double usual_ns;  /* of other iterations; 0: unknown */
-	uint64_t watched; /* iterations since usual_ns is known */
-	uint64_t seen, first_at;
-	uint64_t last_at; /* iteration number of the latest */
-	double distance;  /* iterations from one to the next, a moving average */
-	double all_ns, long_ns;
+	double usual_ns;	      /* of other iterations; 0: unknown */
+	uint64_t watched;	      /* iterations since usual_ns is known */
+	uint64_t runs;		      /* of long ones without a usual one between them */
+	uint64_t first_at, second_at; /* when these runs began; of watched */
+	uint64_t last_at;	      /* iteration number of the latest */
+	double distance;	      /* iterations from one to the next, a moving average */
+	double all_ns, long_ns, run_ns,
+		longest_ns; /* run_ns: of the current run; longest_ns: of one */
+	bool within;	    /* the latest iteration was long */
 	bool known, apart;
 };
 
@@ -110,25 +113,49 @@ static bool is_long(struct phases *phases, double time_ns)
 	return longer;
 }
 
-/* Long iterations belong to the job if they came from the beginning on and take their share. */
-static bool learn_phases(struct kinds *kinds, bool longer, double time_ns)
+/*
+ * Long iterations belong to the job if they came from the beginning on, again and again with usual
+ * ones between them, and take their share, the longest run of them apart: a pause by chance in the
+ * beginning and a slowdown that lasts are no phases.
+ */
+static bool are_phases(const struct phases *phases)
 {
-	struct phases *phases = &kinds->phases;
+	double others_ns = phases->all_ns - phases->longest_ns;
 
-	if (phases->usual_ns <= 0)
+	return phases->first_at <= phases->watched / 4 &&
+	       phases->second_at <= phases->watched / 2 &&
+	       phases->long_ns - phases->longest_ns > PHASE_SHARE * others_ns;
+}
+
+static void note_run(struct phases *phases, bool begins, double time_ns)
+{
+	phases->run_ns = begins ? time_ns : phases->run_ns + time_ns;
+	phases->longest_ns = fmax(phases->longest_ns, phases->run_ns);
+	phases->long_ns += time_ns;
+	phases->runs += begins;
+	if (begins && phases->runs == 1)
+		phases->first_at = phases->watched;
+	if (begins && phases->runs == 2)
+		phases->second_at = phases->watched;
+}
+
+/* Whether this iteration shows that the job has phases. */
+static bool learn_phases(struct phases *phases, bool longer, double time_ns)
+{
+	bool begins = longer && !phases->within;
+
+	if (phases->usual_ns <= 0 || phases->known)
 		return false;
+	phases->within = longer;
 	phases->watched++;
 	phases->all_ns += time_ns;
-	if (!longer || phases->known)
+	if (!longer)
 		return false;
-	phases->long_ns += time_ns;
-	if (phases->seen++ == 0)
-		phases->first_at = phases->watched;
-	if (phases->seen < PHASE_SEEN_CNT)
+	note_run(phases, begins, time_ns);
+	if (phases->runs < PHASE_SEEN_CNT)
 		return false;
 	phases->known = true;
-	phases->apart = phases->first_at <= phases->watched / 4 &&
-			phases->long_ns > PHASE_SHARE * phases->all_ns;
+	phases->apart = are_phases(phases);
 	return phases->apart;
 }
 
@@ -225,7 +252,7 @@ enum pace_result kinds_add(struct kinds *kinds, uint32_t kind, int64_t time_ns)
 	kinds->iterations++;
 	if (longer)
 		note_distance(kinds);
-	if (learn_phases(kinds, longer, (double)time_ns))
+	if (learn_phases(&kinds->phases, longer, (double)time_ns))
 		reset_paces(kinds);
 	if (longer && kinds->phases.apart)
 		kind = kinds->cnt;

@@ -458,6 +458,31 @@ static void short_bursts_are_phases_whatever_comes_first(void **state)
 	}
 }
 
+/* A checkpoint or a busy machine in the beginning does not make phases of what is slow later. */
+static void a_slowdown_after_early_pauses_is_no_phase(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		struct job job = job_new(seed);
+		uint64_t pauses = 1 + below(&job, 3), healthy = 75 + below(&job, 150);
+
+		for (uint64_t i = 0; i < healthy; i++) {
+			plain(&job);
+			if (i > 20 && pauses > 0 && below(&job, 20) == 0) {
+				job.now_ns += (double)(30 + below(&job, 80)) * MS;
+				pauses--;
+			}
+		}
+		job.events = 0;
+		job.factor = 3.5 + (double)below(&job, 5);
+		run(&job, plain, 70);
+		if ((job.events & DETECTOR_BECAME_SLOW) == 0)
+			print_error("seed %" PRIu64 "\n", seed);
+		assert_true(job.events & DETECTOR_BECAME_SLOW);
+		detector_free(job.det);
+	}
+}
+
 static void rollout_and_eight_updates(struct job *job)
 {
 	job->now_ns += 200 * MS * job->factor;
@@ -513,6 +538,7 @@ int run_loop_tests(void)
 		cmocka_unit_test(
 			a_cycle_of_phases_has_as_many_iterations_as_come_between_two_rollouts),
 		cmocka_unit_test(short_bursts_are_phases_whatever_comes_first),
+		cmocka_unit_test(a_slowdown_after_early_pauses_is_no_phase),
 		cmocka_unit_test(the_pace_of_a_slow_job_with_phases_is_that_of_all_its_iterations),
 		cmocka_unit_test(a_slow_kind_that_takes_little_time_is_no_slow_job),
 	};

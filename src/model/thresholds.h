@@ -132,7 +132,7 @@
 /* PHASE_FIRST_CNT: iterations | not recorded | the usual iteration is the lower quartile of them */
 #define PHASE_FIRST_CNT 16u
 
-/* PHASE_SEEN_CNT: iterations | not recorded | long ones before they are judged */
+/* PHASE_SEEN_CNT: runs of long iterations | not recorded | as many are seen before they are judged */
 #define PHASE_SEEN_CNT 8u
 
 /*
