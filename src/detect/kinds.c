@@ -30,12 +30,21 @@ struct phases {
 	bool known, apart;
 };
 
+/* An iteration, kept until it is known whether long ones are a kind of their own. */
+struct sample {
+	int64_t time_ns;
+	uint32_t kind;
+	bool longer;
+};
+
 struct kinds {
 	uint32_t cnt; /* without the one of long iterations, which is last */
 	double slow_frac;
 	uint64_t iterations;
 	double spent_cnt; /* iterations in the kinds' spent_ns */
 	struct phases phases;
+	struct sample early[PHASE_KEPT_CNT]; /* the first ones */
+	uint32_t early_cnt;
 	uint32_t shown; /* the kind that kinds_look() shows */
 	bool slow;
 	struct kind kinds[];
@@ -82,6 +91,7 @@ void kinds_reset(struct kinds *kinds)
 	reset_paces(kinds);
 	kinds->phases = (struct phases){ 0 };
 	kinds->iterations = 0;
+	kinds->early_cnt = 0;
 }
 
 /* --- long iterations --- */
@@ -243,21 +253,50 @@ static void spend(struct kinds *kinds, uint32_t kind, double time_ns)
 	kinds->spent_cnt = kinds->spent_cnt * (1 - 1.0 / KIND_SHARE_CNT) + 1;
 }
 
+static void add_to_kind(struct kinds *kinds, const struct sample *sample)
+{
+	uint32_t kind = sample->longer && kinds->phases.apart ? kinds->cnt : sample->kind;
+
+	(void)pace_add(kinds->kinds[kind].pace, sample->time_ns);
+	spend(kinds, kind, (double)sample->time_ns);
+}
+
+/*
+ * Gives each iteration to its kind anew. What is kept was before anything that lasts: a job that
+ * is slow by now is slow beside it.
+ */
+static void sort_anew(struct kinds *kinds)
+{
+	double limit_ns = PHASE_FACTOR * kinds->phases.first_ns[PHASE_FIRST_CNT / 4];
+
+	reset_paces(kinds);
+	for (uint32_t i = 0; i < kinds->early_cnt; i++) {
+		struct sample *sample = &kinds->early[i];
+
+		/* When the first ones came it was not known what is usual. */
+		if (i < PHASE_FIRST_CNT)
+			sample->longer = (double)sample->time_ns > limit_ns;
+		add_to_kind(kinds, sample);
+		judge(kinds);
+	}
+}
+
 enum pace_result kinds_add(struct kinds *kinds, uint32_t kind, int64_t time_ns)
 {
-	bool longer = is_long(&kinds->phases, (double)time_ns), was_slow = kinds->slow;
+	struct sample sample = { .time_ns = time_ns, .kind = kind };
+	bool was_slow = kinds->slow;
 
+	sample.longer = is_long(&kinds->phases, (double)time_ns);
 	if (kind >= kinds->cnt)
 		return PACE_NONE;
 	kinds->iterations++;
-	if (longer)
+	if (sample.longer)
 		note_distance(kinds);
-	if (learn_phases(&kinds->phases, longer, (double)time_ns))
-		reset_paces(kinds);
-	if (longer && kinds->phases.apart)
-		kind = kinds->cnt;
-	(void)pace_add(kinds->kinds[kind].pace, time_ns);
-	spend(kinds, kind, (double)time_ns);
+	if (learn_phases(&kinds->phases, sample.longer, (double)time_ns))
+		sort_anew(kinds);
+	if (!kinds->phases.known && kinds->early_cnt < PHASE_KEPT_CNT)
+		kinds->early[kinds->early_cnt++] = sample;
+	add_to_kind(kinds, &sample);
 	judge(kinds);
 	if (kinds->slow == was_slow)
 		return PACE_NONE;

@@ -483,6 +483,29 @@ static void a_slowdown_after_early_pauses_is_no_phase(void **state)
 	}
 }
 
+/* The iteration that shows the phases may be the first slow one: what was before stays the measure. */
+static void a_slowdown_that_begins_when_phases_are_found_is_seen(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct job job = job_new(seed);
+		uint64_t healthy = 60 + seed;
+
+		for (uint64_t i = 0; i < healthy; i++) {
+			job.now_ns += i % 10 == 9 ? 100 * MS : 0;
+			plain(&job);
+		}
+		job.factor = 5;
+		for (uint64_t i = healthy; i < healthy + 100; i++) {
+			job.now_ns += i % 10 == 9 ? 100 * MS : 0;
+			plain(&job);
+		}
+		assert_true(job.events & DETECTOR_BECAME_SLOW);
+		assert_false(job.events & DETECTOR_CLEARED);
+		detector_free(job.det);
+	}
+}
+
 static void rollout_and_eight_updates(struct job *job)
 {
 	job->now_ns += 200 * MS * job->factor;
@@ -539,6 +562,7 @@ int run_loop_tests(void)
 			a_cycle_of_phases_has_as_many_iterations_as_come_between_two_rollouts),
 		cmocka_unit_test(short_bursts_are_phases_whatever_comes_first),
 		cmocka_unit_test(a_slowdown_after_early_pauses_is_no_phase),
+		cmocka_unit_test(a_slowdown_that_begins_when_phases_are_found_is_seen),
 		cmocka_unit_test(the_pace_of_a_slow_job_with_phases_is_that_of_all_its_iterations),
 		cmocka_unit_test(a_slow_kind_that_takes_little_time_is_no_slow_job),
 	};

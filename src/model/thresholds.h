@@ -135,6 +135,9 @@
 /* PHASE_SEEN_CNT: runs of long iterations | not recorded | as many are seen before they are judged */
 #define PHASE_SEEN_CNT 8u
 
+/* PHASE_KEPT_CNT: iterations | not recorded | the first ones, sorted anew when phases are found */
+#define PHASE_KEPT_CNT 1024u
+
 /*
  * PHASE_SHARE: share of the time | not recorded | long iterations that take more have their own
  * baseline

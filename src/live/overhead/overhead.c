@@ -182,6 +182,12 @@ static unsigned begin(struct overhead *overhead, const struct wire_state *states
 	return OVERHEAD_SEND;
 }
 
+/* Of a job that has just become slow step_ns is still an average of both paces. */
+static int64_t step_ns_now(const struct wire_state *state)
+{
+	return MAX(state->step_ns, state->iteration_ns / (int64_t)MAX(state->stride, 1u));
+}
+
 /*
  * The step from which no detector's average includes iterations of the slices that end now:
  * adds the iterations of an average, and those until the worker has read the order.
@@ -198,7 +204,7 @@ static uint64_t find_calm(const struct overhead *overhead, const struct wire_sta
 		if (!wire_is_watched(state))
 			continue;
 		if (state->step_ns > 0)
-			own += (uint64_t)(PLAN_MARGIN_NS / state->step_ns);
+			own += (uint64_t)(PLAN_MARGIN_NS / step_ns_now(state));
 		steps = MAX(steps, own);
 	}
 	return least_step(states, cnt) + steps;
