@@ -18,6 +18,7 @@ const struct detector_config detector_default_config = {
 		.slow_frac = PACE_SLOW_FRAC,
 		.noise_z = PACE_NOISE_Z,
 		.pause_factor = PACE_PAUSE_FACTOR,
+		.clear_factor = PACE_CLEAR_FACTOR,
 	},
 	.blocked_factor = BLOCKED_FACTOR,
 	.blocked_floor_ns = BLOCKED_FLOOR_NS,

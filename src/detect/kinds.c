@@ -53,13 +53,18 @@ struct kinds {
 struct kinds *kinds_new(const struct pace_config *config, uint32_t cnt)
 {
 	struct kinds *kinds = calloc(1, sizeof(*kinds) + (cnt + 1) * sizeof(struct kind));
+	struct pace_config of_long = *config;
 
 	if (kinds == NULL)
 		return NULL;
+	/* Of those there are few: a slowdown of rollouts must show within some of them. */
+	of_long.window_cnt = MIN(config->window_cnt, PHASE_WINDOW_CNT);
+	of_long.warmup_cnt = MIN(config->warmup_cnt, 1u);
+	of_long.clear_factor = (double)INFINITY; /* ten rollouts of random length may all be long */
 	kinds->cnt = cnt;
 	kinds->slow_frac = config->slow_frac;
 	for (uint32_t i = 0; i <= cnt; i++) {
-		kinds->kinds[i].pace = pace_new(config);
+		kinds->kinds[i].pace = pace_new(i < cnt ? config : &of_long);
 		if (kinds->kinds[i].pace == NULL)
 			return kinds_free(kinds);
 	}
@@ -342,7 +347,7 @@ void kinds_look(const struct kinds *kinds, struct pace_view *ret)
 
 	pace_look(kinds->kinds[kinds->shown].pace, &view);
 	view.slow = kinds->slow;
-	if (kinds->slow && !has_one_kind(kinds))
+	if (!has_one_kind(kinds))
 		show_job(kinds, &view);
 	/* Iterations of this kind and, in proportion, of the others. */
 	if (view.slow_since > 0 && view.iterations > 0) {

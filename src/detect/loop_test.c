@@ -513,6 +513,32 @@ static void rollout_and_eight_updates(struct job *job)
 		step(job, 2, 4);
 }
 
+static void rollout_and_twenty_four_updates(struct job *job)
+{
+	job->now_ns += 600 * MS * job->factor * (1 + 0.1 * rng_normal(&job->rng));
+	for (unsigned i = 0; i < 24; i++)
+		step(job, 2, 20);
+}
+
+/* One iteration in 24 is a rollout: some tens of them are all that there is of the job. */
+static void slower_rollouts_alone_are_a_slowdown(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct job job = job_new(seed);
+
+		for (unsigned i = 0; i < 18; i++)
+			rollout_and_twenty_four_updates(&job);
+		assert_false(job.events & DETECTOR_BECAME_SLOW);
+		for (unsigned i = 0; i < 14; i++) {
+			job.now_ns += 600 * MS; /* only the rollout is slower */
+			rollout_and_twenty_four_updates(&job);
+		}
+		assert_true(job.events & DETECTOR_BECAME_SLOW);
+		detector_free(job.det);
+	}
+}
+
 /* A window counts all iterations alike, so its mean must be that of all kinds, too. */
 static void the_pace_of_a_slow_job_with_phases_is_that_of_all_its_iterations(void **state)
 {
@@ -563,6 +589,7 @@ int run_loop_tests(void)
 		cmocka_unit_test(short_bursts_are_phases_whatever_comes_first),
 		cmocka_unit_test(a_slowdown_after_early_pauses_is_no_phase),
 		cmocka_unit_test(a_slowdown_that_begins_when_phases_are_found_is_seen),
+		cmocka_unit_test(slower_rollouts_alone_are_a_slowdown),
 		cmocka_unit_test(the_pace_of_a_slow_job_with_phases_is_that_of_all_its_iterations),
 		cmocka_unit_test(a_slow_kind_that_takes_little_time_is_no_slow_job),
 	};

@@ -306,7 +306,7 @@ static double threshold_over(const struct pace *pace, const struct record *from,
 	double noise = pace->config.noise_z * fmax(z_frac * sqrt(jitter), sqrt(slow_noise));
 
 	if (pace->clear)
-		noise = fmin(noise, (PACE_CLEAR_FACTOR - 1) * from->mean);
+		noise = fmin(noise, (pace->config.clear_factor - 1) * from->mean);
 	return fmax(pace->config.slow_frac * from->mean, noise);
 }
 
@@ -415,7 +415,7 @@ static enum pace_result become_slow(struct pace *pace, const struct comparison *
  */
 static void note_clear(struct pace *pace, double sample)
 {
-	if (pace->now.mean < PACE_CLEAR_FACTOR * pace->recent.mean) {
+	if (pace->now.mean < pace->config.clear_factor * pace->recent.mean) {
 		pace->clear_cnt = 0;
 		pace->clear_ns = 0;
 		return;

@@ -58,6 +58,7 @@ struct pace_config {
 	double slow_frac;
 	double noise_z;
 	double pause_factor;
+	double clear_factor; /* of the baseline: slow whatever the noise, if it lasts */
 };
 
 enum pace_result { PACE_NONE, PACE_SLOW, PACE_CLEARED };

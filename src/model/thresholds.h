@@ -135,6 +135,9 @@
 /* PHASE_SEEN_CNT: runs of long iterations | not recorded | as many are seen before they are judged */
 #define PHASE_SEEN_CNT 8u
 
+/* PHASE_WINDOW_CNT: iterations | not recorded | N of the pace of long iterations */
+#define PHASE_WINDOW_CNT 10u
+
 /* PHASE_KEPT_CNT: iterations | not recorded | the first ones, sorted anew when phases are found */
 #define PHASE_KEPT_CNT 1024u
 
