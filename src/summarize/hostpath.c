@@ -46,7 +46,7 @@ struct hostwalk {
 	struct idmap idle_nodes;	 /* (that number, context) -> node */
 };
 
-static struct level *walk_top(struct hostwalk *w)
+static struct level *walk_top(const struct hostwalk *w)
 {
 	return &w->stack.data[w->stack.cnt - 1];
 }
@@ -191,6 +191,30 @@ static uint32_t parent_node(struct hostwalk *w, const struct event *e)
 	return top->node;
 }
 
+static bool same_file(const char *a, const char *b)
+{
+	size_t len = strcspn(a, "(");
+
+	return strncmp(a, b, len) == 0 && b[len] == '(';
+}
+
+/*
+ * Whether a comprehension runs as part of the function that it is written in, directly or below
+ * a built-in such as sum(): its time is that function's.
+ */
+static bool is_within_caller(const struct hostwalk *w, const struct event *e)
+{
+	const struct trace *t = w->path->trace;
+	const struct level *top = walk_top(w);
+	const char *caller;
+
+	if (!(w->path->facts[e->name] & NAME_COMPREHENSION) || top->event == EVENT_NONE ||
+	    t->events[top->event].kind != KIND_PYTHON)
+		return false;
+	caller = event_name(t, &t->events[top->event]);
+	return caller[0] == '<' || same_file(caller, event_name(t, e));
+}
+
 /*
  * Steps mark time, not a place in the program, and the agent's hook lies between the job's
  * functions: functions called in them belong to the caller's node.
@@ -202,7 +226,9 @@ static bool is_step(const struct hostwalk *w, const struct event *e)
 
 static bool is_transparent(const struct hostwalk *w, const struct event *e)
 {
-	return is_step(w, e) || (e->kind == KIND_PYTHON && w->path->facts[e->name] & NAME_OWN_HOOK);
+	return is_step(w, e) ||
+	       (e->kind == KIND_PYTHON &&
+		(w->path->facts[e->name] & NAME_OWN_HOOK || is_within_caller(w, e)));
 }
 
 /*

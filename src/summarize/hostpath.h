@@ -36,7 +36,7 @@ struct host_source {
 struct hostpath {
 	const struct trace *trace;
 	const struct window *window;
-	const uint8_t *facts; /* by string id: names_facts() */
+	const uint16_t *facts; /* by string id: names_facts() */
 	struct cct *cct;
 	enum classify_mode mode;
 	uint32_t *node_of; /* by event: its node; FRAME_NONE if not set */

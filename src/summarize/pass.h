@@ -48,7 +48,7 @@ struct pass {
 	struct cct cct;
 	enum classify_mode mode;
 	uint32_t *node_of;    /* by event */
-	const uint8_t *facts; /* of names, by string id */
+	const uint16_t *facts; /* of names, by string id */
 	crit_execs execs;
 	struct critpath path;
 	VEC(struct tally) tallies;

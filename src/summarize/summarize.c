@@ -481,7 +481,7 @@ int summarize(const struct trace *trace, const struct summarize_options *options
 {
 	static const struct summarize_options defaults = { .window = { .last_step = -1 } };
 	struct pass p = { .trace = trace, .options = options != NULL ? options : &defaults };
-	_cleanup_free_ uint8_t *facts = names_facts(&trace->strings);
+	_cleanup_free_ uint16_t *facts = names_facts(&trace->strings);
 	struct fingerprint fp;
 	int error;
 

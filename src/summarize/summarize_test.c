@@ -264,6 +264,26 @@ static void the_agents_hook_without_a_caller_is_idle_time(void **state)
 	fingerprint_done(&fp);
 }
 
+static void a_comprehension_is_part_of_the_function_around_it(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_PYTHON, "data.py(7): tokenize", 0, 1000);
+	event(KIND_PYTHON, "data.py(9): <listcomp>", 100, 400);
+	event(KIND_PYTHON, "<built-in function sum>", 500, 900);
+	event(KIND_PYTHON, "data.py(11): <genexpr>", 500, 800);
+	event(KIND_PYTHON, "data.py(20): clean", 600, 700);
+	event(KIND_PYTHON, "other.py(11): <genexpr>", 920, 980);
+	fp = summarized();
+	assert_share(&fp, "data.py(7): tokenize", CLASS_HOST, 540);
+	assert_share(&fp, "data.py(7): tokenize/<built-in function sum>", CLASS_HOST, 300);
+	assert_share(&fp, "data.py(7): tokenize/<built-in function sum>/data.py(20): clean",
+		     CLASS_HOST, 100);
+	assert_share(&fp, "data.py(7): tokenize/other.py(11): <genexpr>", CLASS_HOST, 60);
+	fingerprint_done(&fp);
+}
+
 static void elements_are_the_mean_of_the_executions_that_tell(void **state)
 {
 	struct fingerprint fp;
@@ -651,6 +671,7 @@ int main(void)
 		TEST(a_leaf_is_not_judged_by_other_threads),
 		TEST(events_without_length_are_places_only),
 		TEST(the_agents_hook_without_a_caller_is_idle_time),
+		TEST(a_comprehension_is_part_of_the_function_around_it),
 		TEST(elements_are_the_mean_of_the_executions_that_tell),
 		TEST(device_work_hides_the_host),
 		TEST(a_collective_uses_the_network),

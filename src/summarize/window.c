@@ -109,7 +109,7 @@ static void find_lanes(const struct trace *trace, const struct lane_score *score
 }
 
 /* Finds the extent of all executions, and the scores of lanes. */
-static void look_at_events(const struct trace *trace, const uint8_t *facts,
+static void look_at_events(const struct trace *trace, const uint16_t *facts,
 			   struct lane_score *scores, struct window *window)
 {
 	window->start_ns = INT64_MAX;
@@ -176,7 +176,7 @@ static bool is_annotation(const struct event *event, uint32_t lane)
 }
 
 /* Whether annotations of loader calls or forward passes show where an iteration begins. */
-static bool has_beginnings(const struct trace *trace, const uint8_t *facts, uint32_t lane)
+static bool has_beginnings(const struct trace *trace, const uint16_t *facts, uint32_t lane)
 {
 	for (size_t i = 0; i < trace->event_cnt; i++) {
 		const struct event *e = &trace->events[i];
@@ -191,7 +191,7 @@ static bool has_beginnings(const struct trace *trace, const uint8_t *facts, uint
  * Without annotations: an iteration ends with a group of optimizer steps (paper 4.1). What begins
  * the next one ends the group: a loader call or a forward pass, else a backward pass.
  */
-static int add_optimizer_steps(const struct trace *trace, const uint8_t *facts,
+static int add_optimizer_steps(const struct trace *trace, const uint16_t *facts,
 			       struct window *window)
 {
 	bool annotated = has_beginnings(trace, facts, window->training_lane);
@@ -224,7 +224,7 @@ static int add_optimizer_steps(const struct trace *trace, const uint8_t *facts,
 }
 
 /* Nothing marks iterations: optimizer steps do, else they are guessed. */
-static int add_likely(const struct trace *trace, const uint8_t *facts, struct window *window)
+static int add_likely(const struct trace *trace, const uint16_t *facts, struct window *window)
 {
 	int ret = add_optimizer_steps(trace, facts, window);
 
@@ -271,7 +271,7 @@ static void skip_iterations(const struct trace *trace, const struct window_optio
 int window_find(const struct trace *trace, const struct window_options *options, struct window *ret,
 		struct err *err)
 {
-	_cleanup_free_ uint8_t *facts = names_facts(&trace->strings);
+	_cleanup_free_ uint16_t *facts = names_facts(&trace->strings);
 	_cleanup_free_ struct lane_score *scores = calloc(trace->lane_cnt + 1, sizeof(*scores));
 	struct window window = { 0 };
 	int error;
