@@ -482,6 +482,12 @@ static void evidence_of_unknown(struct draft *d)
 			    "then is not known");
 }
 
+static void evidence_of_once(struct draft *d)
+{
+	if (d->a->once)
+		EVIDENCE(d, "nearly all of it lies in one iteration: it may be chance");
+}
+
 /* A place that is unsure, and whose cause has no sign of its own but the time it takes. */
 static bool is_only_long(const struct draft *d)
 {
@@ -507,7 +513,8 @@ enum confidence evidence_confidence(const struct draft *d)
 		late += (double)d->blame->workers[d->a->workers[i]].late_iterations;
 		analyzed = fmax(analyzed, d->job->workers[d->a->workers[i]].iterations);
 	}
-	if (host_is_unknown(d) || d->a->part_of_ns > 0 || is_only_long(d) || lacks_cpus(d))
+	if (host_is_unknown(d) || d->a->part_of_ns > 0 || is_only_long(d) || d->a->once ||
+	    lacks_cpus(d))
 		return CONFIDENCE_LOW;
 	if (analyzed < 2)
 		return always_last(d) || holds_half(d) ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
@@ -540,6 +547,7 @@ void evidence_add(struct draft *d)
 {
 	evidence_of_blame(d);
 	evidence_of_place(d);
+	evidence_of_once(d);
 	evidence_of_sisters(d);
 	evidence_of_flow(d);
 	evidence_of_stages(d);

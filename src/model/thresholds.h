@@ -1098,6 +1098,15 @@
 
 /* --- Stalls of the host at random places --- */
 
+/* ONCE_ITERATIONS: iterations | not recorded | fewer do not show that something happens once */
+#define ONCE_ITERATIONS 4
+
+/*
+ * ONCE_FRAC: share of the deviation of what lies in one iteration only | not recorded | a place with
+ * more has nearly all of its time in one
+ */
+#define ONCE_FRAC 0.9
+
 /*
  * STALL_MIN_NS: ns | a timer tick of the scheduler is 1 to 4 ms (CONFIG_HZ) | a shorter execution is
  * no stall

@@ -100,6 +100,26 @@ static bool exceeds_all_before(const struct job *job, const struct accuse_option
 	return least - options->baseline_ns >= EXCESS_SLOWDOWN * options->slowdown_ns;
 }
 
+/*
+ * Whether all of it lies in one iteration: what it usually takes is not known then, and a pause
+ * may strike any function. One value that is not 0 of n has the root of n as its relative deviation.
+ */
+static bool is_once(const struct job *job, const struct accusation *a)
+{
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		const struct job_worker *worker = &job->workers[a->workers[i]];
+		const struct fp_function *f =
+			a->function != FRAME_NONE
+				? job->functions.data[a->function].of[a->workers[i]]
+				: NULL;
+
+		if (f == NULL || worker->iterations < ONCE_ITERATIONS ||
+		    f->spread_ns * sqrt(worker->iterations) < ONCE_FRAC * (double)f->share_ns)
+			return false;
+	}
+	return true;
+}
+
 void weighing_doubt(const struct job *job, const struct past *past,
 		    const struct accuse_options *options, accusations *list)
 {
@@ -110,6 +130,7 @@ void weighing_doubt(const struct job *job, const struct past *past,
 					: !exceeds_all_before(job, options, a) &&
 						  (computes_in_python(job, a) ||
 						   !usercode_is(&job->frames.data[a->frame]));
+		a->once = !a->recalled && is_once(job, a);
 	}
 }
 

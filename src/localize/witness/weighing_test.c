@@ -58,6 +58,44 @@ static void a_little_in_each_iteration_is_a_finding(void **state)
 	test_assert_ranks(&report.findings[0], "2");
 }
 
+/* One rank that crops for 10 ms of each iteration; spread_ms: how much that varies. */
+static void play_alone(double spread_ms)
+{
+	test_job_init(&job, 1, 0, 0);
+	for (size_t i = 0; i < 8; i++) {
+		test_iterate(&job);
+		test_work(&job, 0, &test_mm, 40);
+		test_work(&job, 0, &test_crop, 10);
+	}
+	test_finish(&job);
+	vec_foreach(f, &job.workers[0].functions)
+		f->spread_ns = f->class == CLASS_HOST ? spread_ms * 1e6 : 0;
+	report = test_localize(&job, NULL);
+}
+
+static bool may_be_chance(void)
+{
+	for (size_t i = 0; i < report.findings[0].evidence_cnt; i++) {
+		if (strstr(report.findings[0].evidence[i], "lies in one iteration") != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* 80 ms in one of eight iterations deviate by 28 ms from their mean. */
+static void what_a_rank_without_peers_did_once_is_weak_evidence(void **state)
+{
+	(void)state;
+	play_alone(28);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_int_equal(report.findings[0].confidence, CONFIDENCE_LOW);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_true(may_be_chance());
+	play_alone(10);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_false(may_be_chance());
+}
+
 /* Two collectives an iteration, beside the work: a device that is late for one is late for both. */
 static void play_chip(double slower)
 {
@@ -160,6 +198,7 @@ int main(void)
 		TEST(one_short_pause_in_many_iterations_accuses_no_worker),
 		TEST(one_pause_that_takes_much_of_the_window_is_a_finding),
 		TEST(a_little_now_and_then_may_be_chance),
+		TEST(what_a_rank_without_peers_did_once_is_weak_evidence),
 		TEST(a_little_in_each_iteration_is_a_finding),
 		TEST(devices_of_one_kind_differ_by_some_percent),
 		TEST(a_device_that_is_slower_than_that_is_a_finding),

@@ -36,6 +36,7 @@ struct accusation {
 	struct flow_facts flow;
 	bool recalled; /* the job's past is known there: */
 	bool unsure;   /* by expectation: grown by chance, or a library's function without a past */
+	bool once;     /* by expectation, without a past: nearly all of it lies in one iteration */
 	bool held;     /* everywhere, because another thread holds the GIL */
 	double delay_growth_ns;	  /* per iteration: more than then the thread lacked a CPU */
 	double before_ns, now_ns; /* per iteration of a typical accused: own time at the place */
