@@ -323,8 +323,11 @@ static int fill_pictures(struct run *r)
 static int compose(void *arg, const struct accusation *a, struct finding *ret)
 {
 	struct run *r = arg;
+	int error = compose_finding(&r->job, &r->blame, a, &r->expect, &r->out->arena, ret);
 
-	return compose_finding(&r->job, &r->blame, a, &r->expect, &r->out->arena, ret);
+	if (error == 0 && r->options->perhaps_two_jobs)
+		ret->confidence = MIN(ret->confidence, CONFIDENCE_MEDIUM);
+	return error;
 }
 
 static int make_findings(struct run *r)
@@ -432,6 +435,7 @@ static int note_absent_wait(struct run *r, double wait_ms)
 static int decide(struct run *r)
 {
 	struct conclude_facts facts = { .matched = r->blame.matched_cnt > 0,
+					.unrelated = r->options->perhaps_two_jobs,
 					.alone = r->job.worker_cnt == 1 && r->past.known_cnt == 0 &&
 						 !r->options->trigger.present,
 					.apart = r->job.worker_cnt > 1 &&

@@ -540,6 +540,21 @@
  */
 #define JOBFILES_CLEARER 4
 
+/*
+ * JOBFILES_ALIKE: ratio | second simulator: pipelines at most 0.04 apart, as the first of three steps
+ * differs | ranks of hosts that no collective relates take as long for the same steps, or are not of one job
+ */
+#define JOBFILES_ALIKE 0.05
+
+/* JOBFILES_ALIKE_CNT: steps | fewer are as long by chance | as many must be common to them */
+#define JOBFILES_ALIKE_CNT 3
+
+/*
+ * JOBFILES_ALIKE_NS: nanoseconds | hosts without time servers are minutes apart | hosts that no collective
+ * relates, and which are further apart, are not of one job
+ */
+#define JOBFILES_ALIKE_NS (INT64_C(900) * NSEC_PER_SEC)
+
 /* JOBFILES_MEET_CNT: collectives | fewer fit by chance | as many must agree */
 #define JOBFILES_MEET_CNT 8
 
