@@ -326,7 +326,8 @@ static int compose(void *arg, const struct accusation *a, struct finding *ret)
 	int error = compose_finding(&r->job, &r->blame, a, &r->expect, &r->out->arena, ret);
 
 	if (error == 0 && r->options->perhaps_two_jobs)
-		ret->confidence = MIN(ret->confidence, CONFIDENCE_MEDIUM);
+		ret->confidence = ret->confidence == CONFIDENCE_LOW ? CONFIDENCE_LOW
+									    : CONFIDENCE_MEDIUM;
 	return error;
 }
 
@@ -519,12 +520,15 @@ static int find_accusations(struct run *r)
 	weighing_doubt(&r->job, &r->past, &options, &r->accusations);
 	/* A running job shows how fast it can be: what it always has is no event. */
 	if (error == 0 && !r->options->trigger.present)
-		error = accuse_by_stalls(&r->job, arena, &r->accusations);
+		error = accuse_by_stalls(&r->job, &r->blame, arena, &r->accusations);
 	if (error == 0 && !r->options->trigger.present)
 		error = accuse_by_usage(&r->job, &r->blame, r->out, arena, &r->accusations);
 	if (error == 0)
 		error = gain_find_hidden(&r->job, &r->blame, &options, &r->accusations);
 	weighing_drop_slight(&r->job, &r->blame, &options, &r->accusations);
+	weighing_drop_minor(&r->accusations);
+	if (error == 0)
+		error = weighing_drop_chips(&r->job, &r->accusations);
 	return error;
 }
 

@@ -739,6 +739,19 @@
 #define SPREAD_DEVICE_GAIN 0.02
 
 /*
+ * CHIP_RATIO: ratio | second simulator, chips that differ by up to 0.8 %: at most 1.02 of 16 and 32; GPUs of
+ * one kind in clusters differ by some percent | one device that computes longer by less, in all that it
+ * does, is no fault
+ */
+#define CHIP_RATIO 1.03
+
+/*
+ * MINOR_COMM: share of the largest gain by repair of a late rank | docs/method.md, 21: a second culprit
+ * needs a tenth | communication that loses less beside it is no finding
+ */
+#define MINOR_COMM 0.1
+
+/*
  * SPREAD_HOST_FRAC: share of an iteration | docs/method.md, 21: CPUs differ by some percent | the
  * same for a host
  */
@@ -1211,6 +1224,12 @@
  * than all others in a place by so much, stalls aside, is not excused by stalls
  */
 #define STALL_WORKS_FRAC 0.05
+
+/*
+ * STALL_PLACE_FRAC: share of a rank's stalls | recorded jobs with a contended lock: 0.6 and more; ranks that
+ * lack CPUs: less than 0.1 at one place | a place with more of them is no random one
+ */
+#define STALL_PLACE_FRAC 0.5
 
 /*
  * STALL_FRAC: share of the median iteration | real traces of training: at most 3 %; recorded jobs that

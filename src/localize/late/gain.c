@@ -3,6 +3,7 @@
 
 #include "base/stats.h"
 #include "localize/late/work.h"
+#include "localize/witness/fabric.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -165,13 +166,44 @@ static double most_of(const struct gain *g)
 	return sum / iterations;
 }
 
+/* Time per iteration in messages, which blame leaves out. */
+static double messages_ns(const struct job *job, uint32_t w)
+{
+	double sum = 0;
+
+	if (!fabric_sends_messages(job->workers[w].fp))
+		return 0;
+	vec_foreach(f, &job->functions) {
+		if (fabric_may_send(job, f))
+			sum += job_time_ns(job, f, w);
+	}
+	return sum;
+}
+
+/*
+ * In a pipeline ranks wait for each other in messages, too: by how much longer at least those with the
+ * same work are in messages than the accused, for whom they wait. Per iteration.
+ */
+static double waits_in_messages(const struct job *job, const struct accusation *a)
+{
+	double least = HUGE_VAL, of_accused = 0;
+
+	for (size_t i = 0; i < a->worker_cnt; i++)
+		of_accused = fmax(of_accused, messages_ns(job, a->workers[i]));
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		if (!accusation_has(a, w) && work_is_same(job, a->workers[0], w))
+			least = fmin(least, messages_ns(job, w));
+	}
+	return isinf(least) ? 0 : fmax(0, least - of_accused);
+}
+
 static void hide(struct gain *g, const struct blame *blame, const accusations *list, double least,
 		 struct accusation *a)
 {
 	choose_sides(g, list, a);
 	vec_foreach(group, &blame->groups)
 		judge_group(g, group);
-	a->hidden_ns = fmax(0, a->gain_ns - fmax(most_of(g), least));
+	a->hidden_ns = fmax(0, a->gain_ns - fmax(most_of(g) + waits_in_messages(g->job, a), least));
 }
 
 /* Whether each of the accused meets workers that are not, so that these show who waits for it. */
@@ -251,8 +283,10 @@ static int limit_gains(struct gain *g, const struct blame *blame, accusations *l
 		double most = g->job->iteration_ns;
 
 		if (a->witness == WITNESS_BLAME && all_meet_others(g, blame, a))
-			most = fmin(most, longest_wait(g, blame, a, weights, waited_ns));
-		if (a->witness == WITNESS_BLAME && a->spread && a->class == CLASS_COMPUTE)
+			most = fmin(most, longest_wait(g, blame, a, weights, waited_ns) +
+						  waits_in_messages(g->job, a));
+		if (a->witness == WITNESS_BLAME && !a->rotates && a->place_cnt == 0 &&
+		    a->class == CLASS_COMPUTE)
 			most = fmin(most, compute_excess(g->job, a, waited_ns));
 		a->hidden_ns = fmax(a->hidden_ns, a->gain_ns - most);
 	}

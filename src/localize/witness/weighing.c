@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/witness/weighing.h"
 
+#include "base/stats.h"
+#include "localize/late/work.h"
 #include "localize/usercode.h"
 #include "model/thresholds.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool weighing_shares_workers(const struct accusation *a, const struct accusation *b)
@@ -217,6 +221,86 @@ static bool is_always_late(const struct job *job, const struct blame *blame,
 		always &= (double)blame->workers[w].late_iterations >= job->workers[w].iterations;
 	}
 	return always;
+}
+
+/* How many times as long as those with the same work a worker computes. 1: none has the same. */
+static double compute_ratio(const struct job *job, uint32_t worker, double *scratch)
+{
+	size_t cnt = 0;
+
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		if (w != worker && work_is_same(job, worker, w))
+			scratch[cnt++] = work_compute_ns(job, w);
+	}
+	return cnt > 0 ? work_compute_ns(job, worker) / stats_median(scratch, cnt) : 1;
+}
+
+/* The same of the function that holds most of the accusation. */
+static double function_ratio(const struct job *job, const struct accusation *a, double *scratch)
+{
+	const struct job_function *f;
+	size_t cnt = 0;
+
+	if (a->function == FRAME_NONE)
+		return 1;
+	f = &job->functions.data[a->function];
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		if (w != a->workers[0] && work_is_same(job, a->workers[0], w))
+			scratch[cnt++] = job_time_ns(job, f, w);
+	}
+	return cnt > 0 ? job_time_ns(job, f, a->workers[0]) / stats_median(scratch, cnt) : 1;
+}
+
+/* Whether it is one device that is little slower in all that it does: no two are alike. */
+static bool is_chip(const struct job *job, const struct accusation *a, double *scratch)
+{
+	double ratio;
+
+	if (a->witness != WITNESS_BLAME || a->class != CLASS_COMPUTE || a->rotates ||
+	    a->place_cnt > 0 || a->worker_cnt != 1 || !job->workers[a->workers[0]].fp->has_device)
+		return false;
+	ratio = compute_ratio(job, a->workers[0], scratch);
+	return ratio > 1 && ratio < CHIP_RATIO && function_ratio(job, a, scratch) < 2 * CHIP_RATIO - 1;
+}
+
+int weighing_drop_chips(const struct job *job, accusations *list)
+{
+	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
+	size_t kept = 0;
+
+	if (scratch == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->cnt; i++) {
+		struct accusation a = list->data[i];
+
+		if (!is_chip(job, &a, scratch))
+			list->data[kept++] = a;
+	}
+	list->cnt = kept;
+	return 0;
+}
+
+/*
+ * Collectives are longer where ranks wait. What is left of it beside the waits that are known, and is
+ * little beside what the late ones cost, is no fault of links.
+ */
+void weighing_drop_minor(accusations *list)
+{
+	double most = 0;
+	size_t kept = 0;
+
+	vec_foreach(a, list) {
+		if (a->witness == WITNESS_BLAME && !a->usual)
+			most = fmax(most, net_gain(a));
+	}
+	for (size_t i = 0; i < list->cnt; i++) {
+		struct accusation a = list->data[i];
+
+		if (a.witness == WITNESS_BLAME || a.class != CLASS_COMM || a.flow.slow_cnt > 0 ||
+		    a.gain_ns >= MINOR_COMM * most)
+			list->data[kept++] = a;
+	}
+	list->cnt = kept;
 }
 
 void weighing_drop_slight(const struct job *job, const struct blame *blame,
