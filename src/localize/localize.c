@@ -326,8 +326,8 @@ static int compose(void *arg, const struct accusation *a, struct finding *ret)
 	int error = compose_finding(&r->job, &r->blame, a, &r->expect, &r->out->arena, ret);
 
 	if (error == 0 && r->options->perhaps_two_jobs)
-		ret->confidence = ret->confidence == CONFIDENCE_LOW ? CONFIDENCE_LOW
-									    : CONFIDENCE_MEDIUM;
+		ret->confidence =
+			ret->confidence == CONFIDENCE_LOW ? CONFIDENCE_LOW : CONFIDENCE_MEDIUM;
 	return error;
 }
 
@@ -480,6 +480,8 @@ static int find_accusations(struct run *r)
 		error = accuse_by_pauses(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		error = accuse_by_split(&r->job, &options, arena, &r->accusations);
+	if (error == 0)
+		error = weighing_drop_common(&r->job, &r->accusations);
 	if (error == 0)
 		error = accuse_by_inputs(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)

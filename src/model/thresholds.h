@@ -746,6 +746,13 @@
 #define CHIP_RATIO 1.03
 
 /*
+ * COMMON_WORK: share of what the accused lost there | second simulator, hosts that are slower than devices: 0.1
+ * and less; other faults: 0.9 and more | a rank whose thread is in a function longer than the others' by less is
+ * not late by it
+ */
+#define COMMON_WORK 0.25
+
+/*
  * MINOR_COMM: share of the largest gain by repair of a late rank | docs/method.md, 21: a second culprit
  * needs a tenth | communication that loses less beside it is no finding
  */
@@ -1100,6 +1107,12 @@
  * bound by their host: 75 to 99 % | the device without work and without a launch
  */
 #define USAGE_STARVED_FRAC 0.5
+
+/*
+ * USAGE_HOST_ALIKE: ratio | second simulator, CPUs that differ by up to 20 % from call to call: 1.05 | a host that
+ * does as much as the typical one, though others wait for it, is slow as all are
+ */
+#define USAGE_HOST_ALIKE 1.15
 
 /*
  * USAGE_STARVED_SELF: share of USAGE_STARVED_FRAC | second simulator, even seeds: 0.68 to 1.34 in one job |

@@ -270,10 +270,11 @@ static int note_alike(struct oneset *oneset)
 {
 	struct str note = { 0 };
 
-	str_append(&note,
-		   "clocks of hosts are not aligned, and no collective shows by how much they "
-		   "differ: which host waited for which is not known. Their ranks, steps and lengths "
-		   "of iterations are those of one job");
+	str_append(
+		&note,
+		"clocks of hosts are not aligned, and no collective shows by how much they "
+		"differ: which host waited for which is not known. Their ranks, steps and lengths "
+		"of iterations are those of one job");
 	return take_note(oneset, &note);
 }
 

@@ -182,12 +182,15 @@ static double messages_ns(const struct job *job, uint32_t w)
 
 /*
  * In a pipeline ranks wait for each other in messages, too: by how much longer at least those with the
- * same work are in messages than the accused, for whom they wait. Per iteration.
+ * same work are in messages than the accused, for whom they wait. Per iteration. A slow device is late
+ * with each microbatch; what is late once an iteration the pipeline's pauses may take up.
  */
 static double waits_in_messages(const struct job *job, const struct accusation *a)
 {
 	double least = HUGE_VAL, of_accused = 0;
 
+	if (a->class != CLASS_COMPUTE)
+		return 0;
 	for (size_t i = 0; i < a->worker_cnt; i++)
 		of_accused = fmax(of_accused, messages_ns(job, a->workers[i]));
 	for (uint32_t w = 0; w < job->worker_cnt; w++) {

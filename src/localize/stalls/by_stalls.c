@@ -35,8 +35,8 @@ struct look {
 	uint32_t *struck; /* workers, ascending */
 	size_t struck_cnt;
 	struct stall_sum sum; /* of the struck */
-	double *placed_ns;    /* by worker, per iteration: stalls at a place that is no random one */
-	double loss_ns;	      /* per iteration */
+	double *placed_ns; /* by worker, per iteration: stalls at a place that is no random one */
+	double loss_ns;	   /* per iteration */
 };
 
 /* --- who stalls --- */
@@ -329,9 +329,8 @@ static int find_places(struct look *look, const accusations *list)
 		return -ENOMEM;
 	vec_foreach(a, list) {
 		if (is_place(look, a))
-			look->placed_ns[a->workers[0]] =
-				fmax(look->placed_ns[a->workers[0]],
-				     time_at_place(look, a).stalled_ns);
+			look->placed_ns[a->workers[0]] = fmax(look->placed_ns[a->workers[0]],
+							      time_at_place(look, a).stalled_ns);
 	}
 	return 0;
 }

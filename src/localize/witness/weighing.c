@@ -223,6 +223,52 @@ static bool is_always_late(const struct job *job, const struct blame *blame,
 	return always;
 }
 
+/* Thread time of the accused in the function, and of the others, per iteration: medians. */
+static double median_thread_ns(const struct job *job, const struct accusation *a, bool accused,
+			       double *scratch)
+{
+	const struct job_function *f = &job->functions.data[a->function];
+	size_t cnt = 0;
+
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		if (accusation_has(a, w) == accused)
+			scratch[cnt++] = f->of[w] != NULL ? (double)f->of[w]->thread_ns /
+								    job->workers[w].iterations
+							  : 0;
+	}
+	return stats_median(scratch, cnt);
+}
+
+/*
+ * Where hosts are slower than devices, each rank is late now and then, by what all of their threads
+ * do for as long.
+ */
+static bool is_common_work(const struct job *job, const struct accusation *a, double *scratch)
+{
+	if (a->witness != WITNESS_BLAME || a->class != CLASS_HOST || a->rotates || a->spread ||
+	    a->place_cnt > 0 || a->function == FRAME_NONE || a->worker_cnt == job->worker_cnt)
+		return false;
+	return median_thread_ns(job, a, true, scratch) - median_thread_ns(job, a, false, scratch) <
+	       COMMON_WORK * a->own_ns / (double)a->worker_cnt;
+}
+
+int weighing_drop_common(const struct job *job, accusations *list)
+{
+	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
+	size_t kept = 0;
+
+	if (scratch == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->cnt; i++) {
+		struct accusation a = list->data[i];
+
+		if (!is_common_work(job, &a, scratch))
+			list->data[kept++] = a;
+	}
+	list->cnt = kept;
+	return 0;
+}
+
 /* How many times as long as those with the same work a worker computes. 1: none has the same. */
 static double compute_ratio(const struct job *job, uint32_t worker, double *scratch)
 {
@@ -260,7 +306,8 @@ static bool is_chip(const struct job *job, const struct accusation *a, double *s
 	    a->place_cnt > 0 || a->worker_cnt != 1 || !job->workers[a->workers[0]].fp->has_device)
 		return false;
 	ratio = compute_ratio(job, a->workers[0], scratch);
-	return ratio > 1 && ratio < CHIP_RATIO && function_ratio(job, a, scratch) < 2 * CHIP_RATIO - 1;
+	return ratio > 1 && ratio < CHIP_RATIO &&
+	       function_ratio(job, a, scratch) < 2 * CHIP_RATIO - 1;
 }
 
 int weighing_drop_chips(const struct job *job, accusations *list)

@@ -52,3 +52,9 @@ _must_check_ int weighing_drop_chips(const struct job *job, accusations *list);
 
 /* Takes out accusations of communication that are little beside those of late ranks. */
 void weighing_drop_minor(accusations *list);
+
+/*
+ * Takes out accusations by blame of host functions in which the others' threads are for as long.
+ * Returns 0 or -ENOMEM. O(accusations * workers).
+ */
+_must_check_ int weighing_drop_common(const struct job *job, accusations *list);
