@@ -738,6 +738,15 @@
  */
 #define SPREAD_DEVICE_GAIN 0.02
 
+/* SPLIT_PEERS_MIN: workers | the scatter of fewer is uncertain | as many devices show what is chance */
+#define SPLIT_PEERS_MIN 8
+
+/*
+ * SPLIT_PEERS_SURE: standard deviations | second simulator: slow devices from 25 on, others up to 4 | the gap to
+ * slower devices is no chance
+ */
+#define SPLIT_PEERS_SURE 8
+
 /*
  * CHIP_RATIO: ratio | second simulator, chips that differ by up to 0.8 %: at most 1.02 of 16 and 32; GPUs of
  * one kind in clusters differ by some percent | one device that computes longer by less, in all that it
@@ -1054,6 +1063,15 @@
  * here on a stage is slow, not cut unevenly
  */
 #define STAGES_SLOWER 1.05
+
+/*
+ * STAGES_MORE: ratio | one layer of eight | a stage that runs the kernels of all as many times as often has more
+ * layers, not only other work
+ */
+#define STAGES_MORE 1.1
+
+/* STAGES_GAIN: share of an iteration | second simulator: 3 % | what an even cut must save where one has more layers */
+#define STAGES_GAIN 0.02
 
 /*
  * SISTERS_SLOWER: times the sister groups' | groups of one kind differ by some percent, a bond that
