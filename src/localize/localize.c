@@ -528,7 +528,7 @@ static int find_accusations(struct run *r)
 	if (error == 0)
 		error = gain_find_hidden(&r->job, &r->blame, &options, &r->accusations);
 	weighing_drop_slight(&r->job, &r->blame, &options, &r->accusations);
-	weighing_drop_minor(&r->accusations);
+	weighing_drop_minor(&r->job, &r->accusations);
 	if (error == 0)
 		error = weighing_drop_chips(&r->job, &r->accusations);
 	return error;

@@ -768,6 +768,12 @@
 #define MINOR_COMM 0.1
 
 /*
+ * MINOR_DESIGN: share of the largest gain of what all ranks do on their hosts or devices | second simulator: 0.06
+ * where the loader of all ranks is slow | communication of all ranks that loses less beside it is no finding
+ */
+#define MINOR_DESIGN 0.5
+
+/*
  * SPREAD_HOST_FRAC: share of an iteration | docs/method.md, 21: CPUs differ by some percent | the
  * same for a host
  */
@@ -873,6 +879,20 @@
  * seldom at two of them, in an iteration of a worker
  */
 #define PAUSE_AT_A_TIME 1.5
+
+/* PAUSE_ITERATIONS: iterations | not recorded | in fewer, a function that is long in some says nothing */
+#define PAUSE_ITERATIONS 4
+
+/*
+ * PAUSE_SELDOM: ratio | collections of the second simulator come in each second to fourth iteration | a pause of
+ * a worker comes in at most one of as many iterations
+ */
+#define PAUSE_SELDOM 2
+
+/*
+ * PAUSE_TURNS_FRAC: share of the struck workers | checkpoints: all | more pause in one iteration: the job does it
+ */
+#define PAUSE_TURNS_FRAC 0.75
 
 /*
  * PAUSE_MUCH_FRAC: share of all lateness | recorded job that writes a file on one rank: 3 % | pauses

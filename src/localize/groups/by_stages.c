@@ -42,14 +42,17 @@ static double messages_of(const struct job *job, size_t w)
 	return cnt;
 }
 
-/* The first and the last stage have one neighbor: one message forward and one back. */
+/*
+ * The first and the last stage have one neighbor: one message forward and one back. A window's edges cut
+ * some of them.
+ */
 static double microbatches_of(const struct stages *s)
 {
 	double fewest = (double)INFINITY;
 
 	for (size_t w = 0; w < s->job->worker_cnt; w++)
 		fewest = fmin(fewest, messages_of(s->job, w));
-	return fewest / 2;
+	return isinf(fewest) ? 0 : round(fewest / 2);
 }
 
 /*

@@ -2,6 +2,7 @@
 #include "localize/witness/by_pauses.h"
 
 #include "base/stats.h"
+#include "localize/late/turns.h"
 #include "localize/witness/excess.h"
 #include "model/place/pywait.h"
 #include "model/thresholds.h"
@@ -94,6 +95,7 @@ struct pauses {
 	double *longest;	 /* by function, of one worker */
 	double *scratch;	 /* by worker */
 	double *typical;	 /* by function and peer group; -1: not known yet */
+	uint32_t *by_iteration;	 /* how many workers pause in it */
 	bool *is_place;		 /* by function: a worker paused there, and did not wait */
 	uint32_t place_cnt;	 /* that are unrelated */
 	uint32_t worst;		 /* the function that cost most */
@@ -102,13 +104,18 @@ struct pauses {
 
 static int pauses_alloc(struct pauses *p, struct arena *arena)
 {
-	size_t cnt = p->job->functions.cnt * p->job->group_cnt;
+	size_t cnt = p->job->functions.cnt * p->job->group_cnt, longest = 0;
+
+	for (size_t w = 0; w < p->job->worker_cnt; w++)
+		longest = MAX(longest, p->job->workers[w].fp->iteration_cnt);
+	p->by_iteration = arena_calloc(arena, longest + 1, sizeof(*p->by_iteration));
 
 	p->longest = arena_calloc(arena, p->job->functions.cnt + 1, sizeof(*p->longest));
 	p->is_place = arena_calloc(arena, p->job->functions.cnt + 1, sizeof(*p->is_place));
 	p->scratch = arena_calloc(arena, p->job->worker_cnt + 1, sizeof(*p->scratch));
 	p->typical = arena_calloc(arena, cnt + 1, sizeof(*p->typical));
-	if (p->longest == NULL || p->is_place == NULL || p->scratch == NULL || p->typical == NULL)
+	if (p->by_iteration == NULL || p->longest == NULL || p->is_place == NULL ||
+	    p->scratch == NULL || p->typical == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < cnt; i++)
 		p->typical[i] = -1;
@@ -201,6 +208,17 @@ static bool can_pause(const struct job *job, const struct job_function *f)
 		(kind == KIND_PYTHON && !pywait_is(job->frames.data[f->frame].name)));
 }
 
+/* Whether the worker itself passes the function at once in most iterations. */
+static bool pauses_seldom(struct pauses *p, uint32_t worker, uint32_t function)
+{
+	size_t cnt = p->job->workers[worker].fp->iteration_cnt;
+
+	return cnt >= PAUSE_ITERATIONS &&
+	       PAUSE_SELDOM * (double)turns_count(p->job, worker, function,
+						  p->longest[function] / 2, NULL) <=
+		       (double)cnt;
+}
+
 static bool is_pause_of(struct pauses *p, uint32_t worker, uint32_t function)
 {
 	const struct job_function *f = &p->job->functions.data[function];
@@ -210,7 +228,8 @@ static bool is_pause_of(struct pauses *p, uint32_t worker, uint32_t function)
 	       longest >= PAUSE_MIN_FRAC * p->job->iteration_ns &&
 	       longest >= PAUSE_SOME_FACTOR * thread_ns(p->job, f, worker) &&
 	       may_compute(p->job, f, worker, longest) &&
-	       typical_ns(p, function, worker) <= PAUSE_AT_ONCE * longest;
+	       (typical_ns(p, function, worker) <= PAUSE_AT_ONCE * longest ||
+		pauses_seldom(p, worker, function));
 }
 
 static int find_pauses(struct pauses *p)
@@ -378,6 +397,32 @@ static bool are_apart(struct pauses *p)
 	return (double)places <= PAUSE_AT_A_TIME * (double)iterations;
 }
 
+/*
+ * Whether many workers pause, each in iterations of its own: what all do in the same iteration belongs to
+ * the job.
+ */
+static bool take_turns(struct pauses *p)
+{
+	size_t struck = 0, longest = 0;
+
+	for (size_t i = 0; i < p->found.cnt; i = next_worker(p, i)) {
+		const struct pause *pause = &p->found.data[i];
+
+		struck++;
+		for (size_t k = i; k < next_worker(p, i); k++)
+			if (p->found.data[k].longest_ns > pause->longest_ns)
+				pause = &p->found.data[k];
+		(void)turns_count(p->job, pause->worker, pause->function, pause->longest_ns / 2,
+				  p->by_iteration);
+		longest = MAX(longest, p->job->workers[pause->worker].fp->iteration_cnt);
+	}
+	for (size_t i = 0; i < longest; i++) {
+		if ((double)p->by_iteration[i] > PAUSE_TURNS_FRAC * (double)struck)
+			return false;
+	}
+	return struck >= 3;
+}
+
 static bool is_pause(const struct pauses *p, uint32_t worker, uint32_t function)
 {
 	vec_foreach(pause, &p->found) {
@@ -483,7 +528,7 @@ static int accusation_of(const struct pauses *p, struct arena *arena, struct acc
 		.function = p->worst,
 		.class = p->job->functions.data[p->worst].class,
 		.rotates = true,
-		.place_cnt = p->place_cnt,
+		.place_cnt = p->place_cnt >= PAUSE_STRUCK_CNT ? p->place_cnt : 0,
 		.strikes = p->is_place,
 		.own_ns = p->lost_ns,
 	};
@@ -495,7 +540,7 @@ static int accusation_of(const struct pauses *p, struct arena *arena, struct acc
 		if (a.worker_cnt == 0 || workers[a.worker_cnt - 1] != pause->worker)
 			workers[a.worker_cnt++] = pause->worker;
 	}
-	if (a.class == CLASS_IDLE) {
+	if (a.class == CLASS_IDLE && a.place_cnt > 0) {
 		a.use.label =
 			arena_printf(arena, "%u unrelated places between operators", p->place_cnt);
 		if (a.use.label == NULL)
@@ -544,8 +589,10 @@ int accuse_by_pauses(const struct job *job, const struct blame *blame,
 	if (error == 0) {
 		keep_places(&p);
 		p.place_cnt = count_places(&p);
-		if (p.place_cnt >= PAUSE_STRUCK_CNT && are_apart(&p) && !stall_in_operators(&p) &&
-		    (are_alike(&p) || !has_one_place(&p)))
+		if (p.place_cnt > 0 && !stall_in_operators(&p) &&
+		    (p.place_cnt >= PAUSE_STRUCK_CNT
+			     ? are_apart(&p) && (are_alike(&p) || !has_one_place(&p))
+			     : are_alike(&p) && take_turns(&p)))
 			error = accuse_all(&p, options, arena, list);
 	}
 	vec_done(&p.found);

@@ -327,24 +327,40 @@ int weighing_drop_chips(const struct job *job, accusations *list)
 	return 0;
 }
 
-/*
- * Collectives are longer where ranks wait. What is left of it beside the waits that are known, and is
- * little beside what the late ones cost, is no fault of links.
- */
-void weighing_drop_minor(accusations *list)
+/* The largest gain of another accusation: by blame, or, with all, of all workers outside of collectives. */
+static double largest_gain(const struct job *job, const accusations *list, bool all)
 {
 	double most = 0;
-	size_t kept = 0;
 
 	vec_foreach(a, list) {
-		if (a->witness == WITNESS_BLAME && !a->usual)
+		bool counts = all ? a->class != CLASS_COMM && a->worker_cnt == job->worker_cnt
+				  : a->witness == WITNESS_BLAME;
+
+		if (counts && !a->usual)
 			most = fmax(most, net_gain(a));
 	}
+	return most;
+}
+
+/*
+ * Collectives are longer where ranks wait. What is left of it beside the waits that are known, and is
+ * little beside what the late ones cost, is no fault of links. All ranks communicate more than a
+ * healthy job does by design, too: that is no finding beside what costs much more.
+ */
+void weighing_drop_minor(const struct job *job, accusations *list)
+{
+	double late = largest_gain(job, list, false), common = largest_gain(job, list, true);
+	size_t kept = 0;
+
 	for (size_t i = 0; i < list->cnt; i++) {
 		struct accusation a = list->data[i];
+		bool comm =
+			a.witness != WITNESS_BLAME && a.class == CLASS_COMM && a.flow.slow_cnt == 0;
+		bool design =
+			comm && a.witness == WITNESS_EXPECTATION && a.worker_cnt == job->worker_cnt;
 
-		if (a.witness == WITNESS_BLAME || a.class != CLASS_COMM || a.flow.slow_cnt > 0 ||
-		    a.gain_ns >= MINOR_COMM * most)
+		if (!(comm && a.gain_ns < MINOR_COMM * late) &&
+		    !(design && a.gain_ns < MINOR_DESIGN * common))
 			list->data[kept++] = a;
 	}
 	list->cnt = kept;

@@ -50,8 +50,11 @@ void weighing_drop_slight(const struct job *job, const struct blame *blame,
  */
 _must_check_ int weighing_drop_chips(const struct job *job, accusations *list);
 
-/* Takes out accusations of communication that are little beside those of late ranks. */
-void weighing_drop_minor(accusations *list);
+/*
+ * Takes out accusations of communication that are little beside those of late ranks, or of what all ranks
+ * do outside of it.
+ */
+void weighing_drop_minor(const struct job *job, accusations *list);
 
 /*
  * Takes out accusations by blame of host functions in which the others' threads are for as long.
