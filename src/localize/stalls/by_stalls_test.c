@@ -256,6 +256,7 @@ static void a_place_with_most_stalls_is_no_random_one(void **state)
 
 	(void)state;
 	for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
+		const struct finding *random;
 		struct fingerprint *fp;
 
 		test_play_late(&job, &place, 1, 30);
@@ -267,13 +268,14 @@ static void a_place_with_most_stalls_is_no_random_one(void **state)
 			f->stall_ns = f->class == CLASS_HOST ? 19 * f->thread_ns / 20 : 0;
 			f->stall_ns += f->class == CLASS_COMPUTE ? elsewhere * ns_of_ms(6 * 60) : 0;
 		}
-		(void)found();
+		random = found();
+		assert_non_null(random);
 		assert_string_equal(report.findings[0].cause,
 				    elsewhere != 0 ? "random-stalls" : "cpu-bound-python");
 		if (elsewhere == 0) {
 			test_assert_ranks(&report.findings[0], "1");
 			/* The place's stalls are not among those at random: 32 ms on the others. */
-			assert_true(found()->gain_ms_per_iteration <= 32 + 1e-9);
+			assert_true(random->gain_ms_per_iteration <= 32 + 1e-9);
 		}
 		(void)done(NULL);
 	}

@@ -86,6 +86,29 @@ static void pauses_of_one_length_on_half_of_the_workers_are_one_finding(void **s
 	test_assert_ranks(&report.findings[0], "0,2-3");
 }
 
+/* All pause in one function, each in iterations of its own: no function that is slow, and no checkpoint. */
+static void pauses_of_all_by_turns_in_one_function_are_one_finding(void **state)
+{
+	(void)state;
+	for (int turns = 0; turns < 2; turns++) {
+		struct strike strikes[3 * WORKERS];
+
+		for (size_t k = 0; k < ARRAY_SIZE(strikes); k++)
+			strikes[k] = (struct strike){ turns != 0 ? (int)(k * 3 % ITERATIONS) : 4,
+						      k % WORKERS, &enters, 30 };
+		play(strikes, turns != 0 ? ARRAY_SIZE(strikes) : WORKERS);
+		report = test_localize(&job, NULL);
+		assert_int_equal(report.finding_cnt, turns);
+		if (turns != 0) {
+			assert_true(report.findings[0].all_workers);
+			assert_non_null(strstr(report.findings[0].title, "taking turns"));
+			assert_string_not_equal(report.findings[0].cause,
+						"slow-function-everywhere");
+		}
+		(void)done(NULL);
+	}
+}
+
 /* Without stacks it shows between operators, and what it is does not show. */
 static void pauses_between_operators_are_one_finding_without_a_cause(void **state)
 {
@@ -207,6 +230,7 @@ int main(void)
 		TEST(two_functions_are_enough_when_none_pauses_always),
 		TEST(workers_that_pause_at_each_place_once_are_one_finding),
 		TEST(pauses_of_one_length_on_half_of_the_workers_are_one_finding),
+		TEST(pauses_of_all_by_turns_in_one_function_are_one_finding),
 		TEST(pauses_between_operators_are_one_finding_without_a_cause),
 		TEST(a_worker_that_is_always_slow_is_not_joined),
 		TEST(many_workers_slow_in_one_place_are_reported_beside_pauses),
