@@ -894,6 +894,12 @@
  */
 #define PAUSE_TURNS_FRAC 0.75
 
+/* PAUSE_TURNS_WORKERS: workers | with two, either may pause in half of the iterations | fewer show no turns */
+#define PAUSE_TURNS_WORKERS 3
+
+/* PAUSE_TURNS_CNT: pauses of a worker | checkpoints: 1 | what comes less often on the mean worker is an occasion */
+#define PAUSE_TURNS_CNT 1.5
+
 /*
  * PAUSE_MUCH_FRAC: share of all lateness | recorded job that writes a file on one rank: 3 % | pauses
  * that cost less come beside another fault

@@ -151,12 +151,19 @@ static double as_often(const struct stages *s, uint32_t w, uint32_t other)
 	return others > 0 ? mine / others : (double)NAN;
 }
 
-/* Layers are more of the same kernels; a loss, or an embedding, are other kernels, and by design. */
+/*
+ * Layers are more of the same kernels; a loss, or an embedding, are other kernels, and by design. Where most
+ * workers have more, one stage has less: the window's edge may cut its work.
+ */
 static double least_gain(const struct stages *s, uint32_t typical)
 {
-	double frac = as_often(s, s->heavy, typical) >= STAGES_MORE ? STAGES_GAIN
-								    : s->options->min_common_frac;
+	double frac = s->options->min_common_frac;
+	size_t heavy = 0;
 
+	for (size_t w = 0; w < s->job->worker_cnt; w++)
+		heavy += s->stage_of[w] == s->heavy;
+	if (2 * heavy <= s->job->worker_cnt && as_often(s, s->heavy, typical) >= STAGES_MORE)
+		frac = STAGES_GAIN;
 	return fmax(s->options->min_gain_frac, frac) * s->job->iteration_ns;
 }
 

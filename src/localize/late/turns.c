@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/late/turns.h"
 
+#include "model/thresholds.h"
+
 /* Whether one of the shares is of the function and as long. */
 static bool has_long(const struct job_worker *w, uint32_t first, uint32_t cnt, uint32_t function,
 		     double least_ns)
@@ -35,4 +37,13 @@ size_t turns_count(const struct job *job, uint32_t worker, uint32_t function, do
 			by_iteration[at]++;
 	}
 	return ret;
+}
+
+bool turns_seldom(const struct job *job, uint32_t worker, uint32_t function, double longest_ns)
+{
+	size_t cnt = job->workers[worker].fp->iteration_cnt;
+
+	return cnt >= PAUSE_ITERATIONS &&
+	       PAUSE_SELDOM * (double)turns_count(job, worker, function, longest_ns / 2, NULL) <=
+		       (double)cnt;
 }

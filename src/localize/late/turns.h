@@ -13,3 +13,6 @@
  */
 size_t turns_count(const struct job *job, uint32_t worker, uint32_t function, double least_ns,
 		   uint32_t *by_iteration);
+
+/* Whether the worker passes the function at once in most iterations, and in others is there for half of longest_ns. */
+bool turns_seldom(const struct job *job, uint32_t worker, uint32_t function, double longest_ns);
