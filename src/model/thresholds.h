@@ -714,6 +714,15 @@
  */
 #define PLACE_SURE_FRAC 0.05
 
+/*
+ * PLACE_OWN_FRAC: share of an iteration | recorded jobs on crowded hosts: 0.2 and more with a lock or a sleep
+ * | a rank that loses as much where no other rank is need not be late much more than others
+ */
+#define PLACE_OWN_FRAC 0.1
+
+/* PLACE_OWN_OTHERS: share of its time | recorded jobs: 0 | other ranks are there for no longer */
+#define PLACE_OWN_OTHERS 0.1
+
 /* PLACE_LASTS: times the loss | not recorded | who is there for so much longer is there always */
 #define PLACE_LASTS 2.0
 

@@ -207,6 +207,35 @@ static void what_all_threads_do_for_as_long_accuses_none(void **state)
 	}
 }
 
+/* On a crowded host all are late, worker 2 not much more, but at a place of its own. */
+static void who_is_late_at_its_own_place_need_not_stand_out(void **state)
+{
+	static const struct test_place noise = { "backward", KIND_PYTHON, "train.py: loss",
+						 CLASS_HOST };
+
+	(void)state;
+	for (int own = 0; own < 2; own++) {
+		test_job_init(&job, 2, 0, 0);
+		for (size_t i = 0; i < 8; i++) {
+			test_iterate(&job);
+			for (size_t w = 0; w < 2; w++) {
+				test_work(&job, w, &test_mm, 60);
+				test_work(&job, w, &noise, i % 2 == w ? 34 : 2);
+			}
+			test_work(&job, 1, own != 0 ? &read_file : &noise, i % 2 != 0 ? 40 : 0.01);
+			test_meet(&job, 0, 0, 2, 5);
+		}
+		test_finish(&job);
+		report = test_localize(&job, NULL);
+		if (own != 0) {
+			assert_true(report.finding_cnt > 0);
+			test_assert_ranks(&report.findings[0], "1");
+			assert_string_equal(report.findings[0].name, "data.py: read");
+		}
+		(void)done(NULL);
+	}
+}
+
 /* Four stages of one worker each, which only send messages; the last one has the loss. */
 static void a_kernel_of_one_stage_is_no_slow_device(void **state)
 {
@@ -243,6 +272,7 @@ int main(void)
 		cmocka_unit_test(communication_that_loses_little_beside_a_late_rank_is_no_finding),
 		cmocka_unit_test(communication_of_all_is_design_beside_what_costs_more),
 		TEST(what_all_threads_do_for_as_long_accuses_none),
+		TEST(who_is_late_at_its_own_place_need_not_stand_out),
 		TEST(a_kernel_of_one_stage_is_no_slow_device),
 	};
 
