@@ -411,18 +411,24 @@ static bool stall_in_operators(const struct pauses *p)
 	return cnt >= STALLS_MIN && (double)inside >= STALL_INSIDE_FRAC * (double)cnt;
 }
 
-/* Whether one worker lost most of it at one place: that place is slow, and pauses beside it are few. */
+/*
+ * Whether one worker lost most of it at one place, again and again: that place is slow, and pauses beside
+ * it are few. One long pause has no place.
+ */
 static bool has_one_place(const struct pauses *p)
 {
+	const struct pause *worst = NULL;
 	double most = 0, sum = 0;
 
 	vec_foreach(pause, &p->found) {
 		double ns = pause->lost_ns / p->job->workers[pause->worker].iterations;
 
+		worst = ns > most ? pause : worst;
 		most = fmax(most, ns);
 		sum += ns;
 	}
-	return most > PAUSE_ONE_FRAC * sum;
+	return worst != NULL && most > PAUSE_ONE_FRAC * sum &&
+	       turns_count(p->job, worst->worker, worst->function, worst->longest_ns / 2, NULL) > 1;
 }
 
 /* Whether they are a part that counts of all lateness: pauses of the scheduler come beside any fault. */

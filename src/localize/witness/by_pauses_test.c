@@ -65,6 +65,22 @@ static void two_functions_are_enough_when_none_pauses_always(void **state)
 	test_assert_ranks(&report.findings[0], "1,4");
 }
 
+/* Of two pauses the longer one has most of the loss: only a place that is long again and again is slow. */
+static void one_long_pause_is_no_slow_place(void **state)
+{
+	(void)state;
+	PLAY({ 1, 1, &enters, 40 }, { 8, 4, &grads, 15 });
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "garbage-collection");
+	test_assert_ranks(&report.findings[0], "1,4");
+	(void)done(NULL);
+	PLAY({ 1, 1, &enters, 40 }, { 4, 1, &enters, 40 }, { 6, 1, &enters, 40 },
+	     { 8, 4, &grads, 15 });
+	assert_true(report.finding_cnt > 0);
+	assert_string_not_equal(report.findings[0].cause, "garbage-collection");
+	test_assert_ranks(&report.findings[0], "1");
+}
+
 /* In a long window each worker has paused everywhere. */
 static void workers_that_pause_at_each_place_once_are_one_finding(void **state)
 {
@@ -228,6 +244,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(pauses_in_unrelated_functions_are_one_finding),
 		TEST(two_functions_are_enough_when_none_pauses_always),
+		TEST(one_long_pause_is_no_slow_place),
 		TEST(workers_that_pause_at_each_place_once_are_one_finding),
 		TEST(pauses_of_one_length_on_half_of_the_workers_are_one_finding),
 		TEST(pauses_of_all_by_turns_in_one_function_are_one_finding),
