@@ -447,8 +447,9 @@ static bool is_one_cause(struct pauses *p)
 		return false;
 	if (p->by_turns)
 		return are_alike(p) && take_turns(p);
-	return p->place_cnt >= PAUSE_STRUCK_CNT && are_apart(p) &&
-	       (are_alike(p) || !has_one_place(p));
+	/* What strikes at random strikes several workers. */
+	return p->place_cnt >= PAUSE_STRUCK_CNT && next_worker(p, 0) < p->found.cnt &&
+	       are_apart(p) && (are_alike(p) || !has_one_place(p));
 }
 
 /* Sums up what the pauses cost, and where most. */
