@@ -28,9 +28,11 @@ import faults
 import job
 import judge
 import programs
+import recorded
 import table
 
 ROOT = job.ROOT
+DEFAULT_PROGRAM = str(ROOT / "build" / "src" / "cmd" / "perftracker")
 STRENGTHS = (1.0, 2.0, 0.4)
 RECORDED_PACE_S = 0.1  # only for how long such a job may take
 ALONE_S = 8.0
@@ -50,7 +52,7 @@ class Bench:
         self.python = environment.make(self.out / "venv")
         self.builds = dict(text.split("=", 1) for text in options.program or [])
         if not self.builds:
-            self.builds = {"now": str(ROOT / "build" / "src" / "cmd" / "perftracker")}
+            self.builds = {"now": DEFAULT_PROGRAM}
         chosen = options.programs.split(",") if options.programs else list(programs.BY_NAME)
         self.programs = [programs.BY_NAME[name] for name in chosen]
         missing = [p for p in self.programs if not environment.has(self.python, p.package)]
@@ -197,16 +199,34 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--alone", action="store_true", help="only measure the healthy pace")
     parser.add_argument("--again", action="store_true", help="also what has a result already")
     parser.add_argument("--summary", action="store_true", help="only print the table")
+    parser.add_argument(
+        "--analyze-again",
+        action="store_true",
+        help="judge the traces that --record kept in OUT, by the (first) program of today",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the order of runs")
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "out" / "live_jobs")
     return parser.parse_args()
 
 
+def analyze_again(options: argparse.Namespace) -> int:
+    binary = options.program[0].split("=", 1)[1] if options.program else DEFAULT_PROGRAM
+    found = list(recorded.records(options.out.absolute(), binary))
+    if options.format == "text":
+        print(table.summary(found, []))
+    else:
+        judged = [{**record, "judged": judge.judge(record)._asdict()} for record in found]
+        print(json.dumps({"runs": judged, "skipped": []}, indent=1))
+    return 0
+
+
 def main() -> int:
     options = parse_options()
     for number in (signal.SIGINT, signal.SIGTERM):  # a run that goes on is ended, too
         signal.signal(number, lambda *_: sys.exit(1))
+    if options.analyze_again:
+        return analyze_again(options)
     bench = Bench(options)
     if options.alone:
         return bench.measure_alone()

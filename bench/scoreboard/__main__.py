@@ -25,6 +25,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import figure  # noqa: E402
+import foreign  # noqa: E402
 import jobs  # noqa: E402
 import judge  # noqa: E402
 import table  # noqa: E402
@@ -148,7 +149,8 @@ def write_docs(options: argparse.Namespace, rows: list[table.Row], text: str) ->
     docs = jobs.ROOT / "docs"
     head = (pathlib.Path(__file__).parent / "head.md").read_text()
     what = f"Set `{options.set}`, {len(rows)} jobs.\n\n"
-    (docs / "scoreboard.md").write_text(head + what + text + "\n")
+    page = docs / "scoreboard.md"
+    page.write_text(foreign.replace(head + what + text + "\n", foreign.kept(page.read_text())))
     small = [row for row in rows if row.fault not in jobs.CASES]
     (docs / "scoreboard.svg").write_text(figure.draw(small))
 
@@ -166,6 +168,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--ours", action="store_true", help="no other methods: much faster")
     parser.add_argument("--no-real", action="store_true", help="without the real traces")
     parser.add_argument("--docs", action="store_true", help="write docs/scoreboard.md")
+    text = "write only the part on jobs of others: results of bench/second_simulator, as JSON"
+    parser.add_argument("--foreign", type=pathlib.Path, nargs="+", metavar="FILE", help=text)
+    text = "with --foreign: those of bench/live_jobs --analyze-again, as JSON"
+    parser.add_argument("--recorded", type=pathlib.Path, metavar="FILE", help=text)
     parser.add_argument("--read", type=pathlib.Path, help="tables of an earlier run's jobs")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--program", default=str(jobs.ROOT / "build/src/cmd/perftracker"))
@@ -179,6 +185,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 def main() -> int:
     options = parse()
+    if options.foreign:
+        page = jobs.ROOT / "docs" / "scoreboard.md"
+        part = foreign.section(options.foreign, options.recorded)
+        page.write_text(foreign.replace(page.read_text(), part))
+        return 0
     options.out.mkdir(parents=True, exist_ok=True)
     rows = read_rows(options.read) if options.read else play_all(options, choose(options))
     rows = in_order(options.program, rows)

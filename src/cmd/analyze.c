@@ -216,6 +216,7 @@ static int compare_with_past(struct analyze_options *o, struct load_result *load
 	o->localize.rank_source = oneset.rank_source;
 	o->localize.notes = (const char *const *)oneset.notes.data;
 	o->localize.note_cnt = oneset.notes.cnt;
+	o->localize.perhaps_two_jobs = oneset.only_alike;
 	if (error == 0)
 		error = compare(o, loaded, ret, err);
 	load_done(&past);

@@ -449,8 +449,10 @@ static enum cause cause_of_all(const struct job *job, const struct accusation *a
 		return CAUSE_SLOW_DATA;
 	if (a->class == CLASS_COMM)
 		return cause_of_comm(job, a, f);
-	return a->worker_cnt == job->worker_cnt && job->worker_cnt > 1 ? CAUSE_EVERYWHERE
-								       : cause_of_host(job, a, f);
+	/* Pauses by turns are no property of the function. */
+	return a->worker_cnt == job->worker_cnt && job->worker_cnt > 1 && !a->rotates
+		       ? CAUSE_EVERYWHERE
+		       : cause_of_host(job, a, f);
 }
 
 /* A lack of CPUs makes all longer; it does not make a place that was not there before. */

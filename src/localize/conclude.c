@@ -457,6 +457,15 @@ static bool hardly_computes(const struct conclusion *c)
 	return true;
 }
 
+static bool hosts_unrelated(const struct conclusion *c)
+{
+	if (!c->facts->unrelated)
+		return false;
+	str_append(c->reason, "nothing stands out on a single host; whether one waited for another "
+			      "cannot be seen, as their clocks are not aligned");
+	return true;
+}
+
 static bool all_well(const struct conclusion *c)
 {
 	if (c->facts->matched)
@@ -512,6 +521,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ unsteady, VERDICT_INCONCLUSIVE },
 		{ hardly_computes, VERDICT_INCONCLUSIVE },
 		{ one_is_long, VERDICT_INCONCLUSIVE },
+		{ hosts_unrelated, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },
 	};
 	struct str reason = { 0 };

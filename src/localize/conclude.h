@@ -20,7 +20,8 @@ struct conclude_late {
 struct conclude_facts {
 	bool matched; /* who waited for whom is known */
 	bool alone;   /* one rank, without a past and without a pace: nothing to compare it with */
-	bool apart;   /* each of several ranks does work of its own: none has peers */
+	bool unrelated; /* hosts whose clocks nothing relates: between them nothing can be seen */
+	bool apart;	/* each of several ranks does work of its own: none has peers */
 	int unmatched_rank; /* its collectives fit those of no other rank; -1: none */
 	uint64_t met_cnt;   /* matched collectives of the rank that has fewest */
 	int lossy_rank;

@@ -56,6 +56,17 @@ static void a_whole_window_without_a_finding_is_healthy(void **state)
 	       "no rank makes the others wait for more than 1 % of an iteration beyond normal");
 }
 
+/* What one host waits for on another cannot be seen where nothing relates their clocks. */
+static void hosts_that_nothing_relates_are_not_healthy(void **state)
+{
+	struct conclude_facts facts = quiet;
+	struct report report = seen();
+
+	(void)state;
+	facts.unrelated = true;
+	expect(&report, &facts, VERDICT_INCONCLUSIVE, "nothing stands out on a single host");
+}
+
 static void a_job_whose_devices_hardly_compute_is_not_healthy(void **state)
 {
 	struct report_worker workers[4] = { 0 };
@@ -525,6 +536,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_window_without_a_finding_is_healthy),
+		cmocka_unit_test(hosts_that_nothing_relates_are_not_healthy),
 		cmocka_unit_test(a_job_whose_devices_hardly_compute_is_not_healthy),
 		cmocka_unit_test(a_slowdown_without_a_finding_is_slow_and_says_how_much),
 		cmocka_unit_test(a_slowdown_of_threads_without_cpus_says_so),

@@ -323,8 +323,12 @@ static int fill_pictures(struct run *r)
 static int compose(void *arg, const struct accusation *a, struct finding *ret)
 {
 	struct run *r = arg;
+	int error = compose_finding(&r->job, &r->blame, a, &r->expect, &r->out->arena, ret);
 
-	return compose_finding(&r->job, &r->blame, a, &r->expect, &r->out->arena, ret);
+	if (error == 0 && r->options->perhaps_two_jobs)
+		ret->confidence =
+			ret->confidence == CONFIDENCE_LOW ? CONFIDENCE_LOW : CONFIDENCE_MEDIUM;
+	return error;
 }
 
 static int make_findings(struct run *r)
@@ -432,6 +436,7 @@ static int note_absent_wait(struct run *r, double wait_ms)
 static int decide(struct run *r)
 {
 	struct conclude_facts facts = { .matched = r->blame.matched_cnt > 0,
+					.unrelated = r->options->perhaps_two_jobs,
 					.alone = r->job.worker_cnt == 1 && r->past.known_cnt == 0 &&
 						 !r->options->trigger.present,
 					.apart = r->job.worker_cnt > 1 &&
@@ -476,6 +481,8 @@ static int find_accusations(struct run *r)
 	if (error == 0)
 		error = accuse_by_split(&r->job, &options, arena, &r->accusations);
 	if (error == 0)
+		error = weighing_drop_common(&r->job, &r->accusations);
+	if (error == 0)
 		error = accuse_by_inputs(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		error = accuse_by_difference(&r->job, &r->blame, &options, arena, &r->accusations);
@@ -515,12 +522,15 @@ static int find_accusations(struct run *r)
 	weighing_doubt(&r->job, &r->past, &options, &r->accusations);
 	/* A running job shows how fast it can be: what it always has is no event. */
 	if (error == 0 && !r->options->trigger.present)
-		error = accuse_by_stalls(&r->job, arena, &r->accusations);
+		error = accuse_by_stalls(&r->job, &r->blame, arena, &r->accusations);
 	if (error == 0 && !r->options->trigger.present)
 		error = accuse_by_usage(&r->job, &r->blame, r->out, arena, &r->accusations);
 	if (error == 0)
 		error = gain_find_hidden(&r->job, &r->blame, &options, &r->accusations);
 	weighing_drop_slight(&r->job, &r->blame, &options, &r->accusations);
+	weighing_drop_minor(&r->job, &r->accusations);
+	if (error == 0)
+		error = weighing_drop_chips(&r->job, &r->accusations);
 	return error;
 }
 

@@ -30,6 +30,7 @@ struct localize_options {
 	size_t past_cnt;
 	const struct report_failure *failures; /* inputs that could not be used; copied */
 	size_t failure_cnt;
+	bool perhaps_two_jobs;	  /* that all fps are of one job is likely, not sure */
 	const char *const *notes; /* remarks of the caller; copied */
 	size_t note_cnt;
 };

@@ -546,6 +546,21 @@
  */
 #define JOBFILES_CLEARER 4
 
+/*
+ * JOBFILES_ALIKE: ratio | second simulator: pipelines at most 0.04 apart, as the first of three steps
+ * differs | ranks of hosts that no collective relates take as long for the same steps, or are not of one job
+ */
+#define JOBFILES_ALIKE 0.05
+
+/* JOBFILES_ALIKE_CNT: steps | fewer are as long by chance | as many must be common to them */
+#define JOBFILES_ALIKE_CNT 3
+
+/*
+ * JOBFILES_ALIKE_NS: nanoseconds | hosts without time servers are minutes apart | hosts that no collective
+ * relates, and which are further apart, are not of one job
+ */
+#define JOBFILES_ALIKE_NS (INT64_C(900) * NSEC_PER_SEC)
+
 /* JOBFILES_MEET_CNT: collectives | fewer fit by chance | as many must agree */
 #define JOBFILES_MEET_CNT 8
 
@@ -705,6 +720,15 @@
  */
 #define PLACE_SURE_FRAC 0.05
 
+/*
+ * PLACE_OWN_FRAC: share of an iteration | recorded jobs on crowded hosts: 0.2 and more with a lock or a sleep
+ * | a rank that loses as much where no other rank is need not be late much more than others
+ */
+#define PLACE_OWN_FRAC 0.1
+
+/* PLACE_OWN_OTHERS: share of its time | recorded jobs: 0 | other ranks are there for no longer */
+#define PLACE_OWN_OTHERS 0.1
+
 /* PLACE_LASTS: times the loss | not recorded | who is there for so much longer is there always */
 #define PLACE_LASTS 2.0
 
@@ -728,6 +752,41 @@
  * by 0.8 %: at most 1.9 % | what the repair of such a device alone must give back
  */
 #define SPREAD_DEVICE_GAIN 0.02
+
+/* SPLIT_PEERS_MIN: workers | the scatter of fewer is uncertain | as many devices show what is chance */
+#define SPLIT_PEERS_MIN 8
+
+/*
+ * SPLIT_PEERS_SURE: standard deviations | second simulator: slow devices from 25 on, others up to 4 | the gap to
+ * slower devices is no chance
+ */
+#define SPLIT_PEERS_SURE 8
+
+/*
+ * CHIP_RATIO: ratio | second simulator, chips that differ by up to 0.8 %: at most 1.02 of 16 and 32; GPUs of
+ * one kind in clusters differ by some percent | one device that computes longer by less, in all that it
+ * does, is no fault
+ */
+#define CHIP_RATIO 1.03
+
+/*
+ * COMMON_WORK: share of what the accused lost there | second simulator, hosts that are slower than devices: 0.1
+ * and less; other faults: 0.9 and more | a rank whose thread is in a function longer than the others' by less is
+ * not late by it
+ */
+#define COMMON_WORK 0.25
+
+/*
+ * MINOR_COMM: share of the largest gain by repair of a late rank | docs/method.md, 21: a second culprit
+ * needs a tenth | communication that loses less beside it is no finding
+ */
+#define MINOR_COMM 0.1
+
+/*
+ * MINOR_DESIGN: share of the largest gain of what all ranks do on their hosts or devices | second simulator: 0.06
+ * where the loader of all ranks is slow | communication of all ranks that loses less beside it is no finding
+ */
+#define MINOR_DESIGN 0.5
 
 /*
  * SPREAD_HOST_FRAC: share of an iteration | docs/method.md, 21: CPUs differ by some percent | the
@@ -835,6 +894,26 @@
  * seldom at two of them, in an iteration of a worker
  */
 #define PAUSE_AT_A_TIME 1.5
+
+/* PAUSE_ITERATIONS: iterations | not recorded | in fewer, a function that is long in some says nothing */
+#define PAUSE_ITERATIONS 4
+
+/*
+ * PAUSE_SELDOM: ratio | collections of the second simulator come in each second to fourth iteration | a pause of
+ * a worker comes in at most one of as many iterations
+ */
+#define PAUSE_SELDOM 2
+
+/*
+ * PAUSE_TURNS_FRAC: share of the struck workers | checkpoints: all | more pause in one iteration: the job does it
+ */
+#define PAUSE_TURNS_FRAC 0.75
+
+/* PAUSE_TURNS_WORKERS: workers | with two, either may pause in half of the iterations | fewer show no turns */
+#define PAUSE_TURNS_WORKERS 3
+
+/* PAUSE_TURNS_CNT: pauses of a worker | checkpoints: 1 | what comes less often on the mean worker is an occasion */
+#define PAUSE_TURNS_CNT 1.5
 
 /*
  * PAUSE_MUCH_FRAC: share of all lateness | recorded job that writes a file on one rank: 3 % | pauses
@@ -1027,6 +1106,15 @@
 #define STAGES_SLOWER 1.05
 
 /*
+ * STAGES_MORE: ratio | one layer of eight | a stage that runs the kernels of all as many times as often has more
+ * layers, not only other work
+ */
+#define STAGES_MORE 1.1
+
+/* STAGES_GAIN: share of an iteration | second simulator: 3 % | what an even cut must save where one has more layers */
+#define STAGES_GAIN 0.02
+
+/*
  * SISTERS_SLOWER: times the sister groups' | groups of one kind differ by some percent, a bond that
  * lost a leg by 2 | a process group whose transfers take as much longer has a slow link
  */
@@ -1078,6 +1166,12 @@
  * bound by their host: 75 to 99 % | the device without work and without a launch
  */
 #define USAGE_STARVED_FRAC 0.5
+
+/*
+ * USAGE_HOST_ALIKE: ratio | second simulator, CPUs that differ by up to 20 % from call to call: 1.05 | a host that
+ * does as much as the typical one, though others wait for it, is slow as all are
+ */
+#define USAGE_HOST_ALIKE 1.15
 
 /*
  * USAGE_STARVED_SELF: share of USAGE_STARVED_FRAC | second simulator, even seeds: 0.68 to 1.34 in one job |
@@ -1211,6 +1305,12 @@
  * than all others in a place by so much, stalls aside, is not excused by stalls
  */
 #define STALL_WORKS_FRAC 0.05
+
+/*
+ * STALL_PLACE_FRAC: share of a rank's stalls | recorded jobs with a contended lock: 0.6 and more; ranks that
+ * lack CPUs: less than 0.1 at one place | a place with more of them is no random one
+ */
+#define STALL_PLACE_FRAC 0.5
 
 /*
  * STALL_FRAC: share of the median iteration | real traces of training: at most 3 %; recorded jobs that

@@ -80,7 +80,7 @@ class Judge(unittest.TestCase):
     @staticmethod
     def forget() -> None:
         """Other benches have modules of the same names."""
-        for name in ("judge", "table", "faults", "programs"):
+        for name in ("judge", "table", "faults", "programs", "job", "machine", "recorded"):
             sys.modules.pop(name, None)
 
     def word(self, *args: Any, **more: Any) -> str:
@@ -175,6 +175,54 @@ class Judge(unittest.TestCase):
         text = self.table.summary([record("sleep", after_ms=10.5)], [])
         self.assertIn("at most 10 %", text)
         self.assertNotIn("Faults that cost more than", text)
+
+
+REPORTER = """#!/bin/sh
+echo '{"verdict": "healthy", "reason": "all well", "findings": []}'
+"""
+
+
+class Recorded(unittest.TestCase):
+    """Folders that --record kept are judged again."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.addClassCleanup(sys.path.remove, str(BENCH))
+        cls.addClassCleanup(Judge.forget)
+        Judge.forget()
+        sys.path.insert(0, str(BENCH))
+        import judge
+        import recorded
+
+        cls.judge, cls.recorded = judge, recorded
+
+    def test_the_name_of_a_folder_says_what_the_job_was(self) -> None:
+        about = self.recorded.parse("now-nanogpt-ddp-all-store-0plain+stacks")
+        self.assertEqual(about["program"].name, "nanogpt-ddp")
+        self.assertEqual(about["fault"].name, "all-store")
+        self.assertEqual((about["build"], about["record"]), ("now", "plain+stacks"))
+        for name in ("alone-ddp-none-0", "now-ddp-nonsense-0steps", "now-ddp-lock-0", "x"):
+            self.assertIsNone(self.recorded.parse(name), name)
+
+    def test_its_logs_say_what_the_fault_costs(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            out = pathlib.Path(name)
+            folder = out / "runs" / "now-ddp-lock-0plain"
+            (folder / "traces").mkdir(parents=True)
+            (folder / "traces" / "rank0.json").write_text("{}")
+            at_s, lines = 1700000000.0, []
+            for step in range(40):
+                lines.append(f"{at_s:.9f}")
+                at_s += 0.1 if step < 20 else 0.25
+            (folder / "steps-0").write_text("\n".join(lines))
+            (folder / "begin-1").write_text(lines[20])
+            program = out / "program"
+            program.write_text(REPORTER)
+            program.chmod(0o755)
+            (record,) = self.recorded.records(out, str(program))
+        judged = self.judge.judge(record)
+        self.assertAlmostEqual(judged.cost_pct, 150, delta=1)
+        self.assertEqual(judged.word, "false healthy")
 
 
 class Injection(unittest.TestCase):

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -16,6 +18,7 @@ def load_scoreboard():
     sys.path.insert(0, folder)
     try:
         import figure
+        import foreign
         import jobs
         import judge
         import table
@@ -24,10 +27,60 @@ def load_scoreboard():
         sys.modules.pop("judge")
         if kept is not None:
             sys.modules["judge"] = kept
-    return figure, jobs, judge, table
+    return figure, foreign, jobs, judge, table
 
 
-figure, jobs, judge, table = load_scoreboard()
+figure, foreign, jobs, judge, table = load_scoreboard()
+
+
+def simulated(**changes: object) -> dict:
+    one = {"scenario": "nic", "seed": 14, "cost_pct": 20.0, "first": True, "wrong_rank": False}
+    one |= {"findings": 1, "false": 0, "by_design": 0, "verdict": "abnormal", "truth": "3"}
+    return one | {"said": "slow-link on 3"} | changes
+
+
+def run(**changes: object) -> dict:
+    judged = {"word": "right", "cost_pct": 50.0, "said": "rank 1"} | changes.pop("judged", {})
+    one = {"program": "ddp", "fault": "lock", "record": "plain", "ranks": 2, "judged": judged}
+    return one | changes
+
+
+class Foreign(unittest.TestCase):
+    """The part on jobs of others says what is wrong, and leaves the rest of the page alone."""
+
+    def write(self, folder: str, name: str, value: dict) -> pathlib.Path:
+        path = pathlib.Path(folder) / name
+        path.write_text(json.dumps(value))
+        return path
+
+    def test_what_is_wrong_is_counted_and_listed(self) -> None:
+        jobs_of_it = [
+            simulated(),
+            simulated(seed=16, first=False, wrong_rank=True, false=1, said="gpu-slow on 5"),
+            simulated(seed=18, first=False, cost_pct=1.0),  # costs too little to be asked for
+            simulated(seed=20, truth="healthy", cost_pct=0.0, findings=0, verdict="healthy"),
+        ]
+        runs = [
+            run(),
+            run(fault="gc", judged={"word": "wrong rank", "said": "rank 0|1"}),
+            run(ranks=1, fault="imbalance", judged={"word": "false healthy"}),
+            run(judged={"word": "false healthy", "cost_pct": 3.0}),
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            second = self.write(folder, "second.json", {"jobs": jobs_of_it})
+            part = foreign.section([second], self.write(folder, "runs.json", {"runs": runs}))
+        self.assertIn("| 14 to 20 | 4 | 1 of 2 (50.0 %) | 66.7 % | 0 | 1 | 0 of 1 |", part)
+        self.assertIn("gpu-slow on 5", part)
+        self.assertIn("| all | 2 | 1 | 1 | 0 | 50.0 % |", part)
+        self.assertIn("rank 0/1", part)
+
+    def test_the_rest_of_the_page_stays(self) -> None:
+        page = foreign.replace("# Head\n", foreign.BEGIN + "\nold\n")
+        self.assertEqual(foreign.kept(page), foreign.BEGIN + "\nold\n")
+        new = foreign.replace(page, foreign.BEGIN + "\nnew\n")
+        self.assertTrue(new.startswith("# Head\n"))
+        self.assertNotIn("old", new)
+        self.assertEqual(foreign.replace("# Head\n", ""), "# Head\n")
 
 
 def fault(**changes: object) -> dict:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "center/columns/columns_accuse.h"
 #include "center/columns/differ_codes.h"
-#include "localize/witness/by_pauses.h"
+#include "localize/late/randompauses.h"
 #include "model/code16.h"
 #include "model/thresholds.h"
 

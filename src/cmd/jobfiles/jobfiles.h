@@ -33,6 +33,7 @@ struct jobfiles {
 	uint32_t worker_cnt, set_cnt, chosen;
 	enum jobfiles_kind kind;
 	bool clocks_off; /* files of one set have clocks that differ: collectives fit */
+	bool only_alike; /* the same, but no collective shows that the files are of one job */
 };
 
 /* The rank of a file: as distributedInfo says, else the name of the file, else of a folder. */

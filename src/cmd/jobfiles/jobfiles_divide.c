@@ -185,8 +185,23 @@ static int sets_meet(const struct jobfiles *j, uint32_t a, uint32_t b)
 	return error < 0 ? error : jobfiles_met(&meeting);
 }
 
-/* Sets that share no worker, but whose collectives fit, are one: a host's clock is off. */
-static int join_sets(struct division *d)
+/* Whether two sets look like hosts of one job, and no collective says otherwise. */
+static int sets_look_alike(const struct jobfiles *j, uint32_t a, uint32_t b)
+{
+	struct jobfiles_meeting meeting = { 0 };
+	int error;
+
+	if (!jobfiles_complete(j) || !jobfiles_alike(j, a, b))
+		return 0;
+	error = add_pairs(j, a, b, true, &meeting);
+	return error < 0 ? error : meeting.cnt < JOBFILES_MEET_CNT;
+}
+
+/* Whether two sets are of one job, by one sign. Returns 1, 0, or -ENOMEM. */
+typedef int one_job_fn(const struct jobfiles *j, uint32_t a, uint32_t b);
+
+/* Sets that share no worker, but are of one job by one_job(), are one: a host's clock is off. */
+static int join_sets(struct division *d, one_job_fn *one_job, bool *ret_any)
 {
 	struct jobfiles *j = d->j;
 
@@ -197,7 +212,7 @@ static int join_sets(struct division *d)
 
 			if (jobfiles_other_world(x, y) || share_worker(j, a, b))
 				continue;
-			meet = sets_meet(j, a, b);
+			meet = one_job(j, a, b);
 			if (meet < 0)
 				return meet;
 			if (meet == 0)
@@ -205,7 +220,7 @@ static int join_sets(struct division *d)
 			rename_set(j, b, a);
 			rename_set(j, --j->set_cnt, b);
 			d->seeds.data[b] = d->seeds.data[j->set_cnt];
-			j->clocks_off = true;
+			*ret_any = true;
 			b--;
 		}
 	}
@@ -269,7 +284,9 @@ int jobfiles_divide(struct jobfiles *j, bool *ret_by_turn)
 	for (size_t i = 0; i < ARRAY_SIZE(ways) && error == 0; i++)
 		error = divide(&d, ways[i].apart, ways[i].only_twice);
 	if (error == 0)
-		error = join_sets(&d);
+		error = join_sets(&d, sets_meet, &j->clocks_off);
+	if (error == 0)
+		error = join_sets(&d, sets_look_alike, &j->only_alike);
 	for (uint32_t set = 0, cnt = j->set_cnt; set < cnt && error == 0; set++)
 		divide_by_turn(&d, set, ret_by_turn);
 	vec_done(&d.seeds);

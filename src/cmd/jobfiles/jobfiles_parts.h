@@ -33,3 +33,12 @@ _must_check_ int jobfiles_meet(const struct fingerprint *a, const struct fingerp
 
 /* Whether enough of them agree. */
 bool jobfiles_met(const struct jobfiles_meeting *meeting);
+
+/* Whether all ranks of the world are there, each once. */
+bool jobfiles_complete(const struct jobfiles *j);
+
+/*
+ * Whether two sets look like hosts of one job: other hosts, one world, the same steps, and
+ * iterations of one length. That is weaker than collectives that agree.
+ */
+bool jobfiles_alike(const struct jobfiles *j, uint32_t a, uint32_t b);

@@ -206,6 +206,71 @@ static void one_rhythm_does_not_make_two_runs_one_job(void **state)
 	assert_int_equal(found.kind, JOBFILES_MIXED);
 }
 
+/* Four ranks of two hosts whose clocks are 100 s apart, with three steps; those of host b take more ms. */
+static void add_alike(double more_ms, const char *second_host)
+{
+	static struct fp_iteration three[4][3];
+
+	for (int rank = 0; rank < 4; rank++) {
+		struct fingerprint *fp = add(rank, 4, rank < 2 ? 1000 : 1100, 5);
+
+		for (int i = 0; i < 3; i++)
+			three[rank][i] = (struct fp_iteration){
+				.number = 5 + i,
+				.dur_ns = 350000000 + rank * 1000000 +
+					  (rank < 2 ? 0 : (int64_t)(more_ms * 1e6)),
+			};
+		fp->iterations = three[rank];
+		fp->iteration_cnt = 3;
+		fp->host = rank < 2 ? "a" : second_host;
+	}
+}
+
+static void hosts_that_nothing_relates_are_one_job_if_steps_and_lengths_fit(void **state)
+{
+	(void)state;
+	add_alike(5, "b");
+	find();
+	assert_int_equal(found.kind, JOBFILES_ONE);
+	assert_true(found.only_alike);
+}
+
+static void hosts_whose_iterations_differ_are_of_two_runs(void **state)
+{
+	(void)state;
+	add_alike(30, "b");
+	find();
+	assert_int_equal(found.kind, JOBFILES_MIXED);
+}
+
+/* One host has one clock. */
+static void files_of_one_host_a_minute_apart_are_of_two_runs(void **state)
+{
+	(void)state;
+	add_alike(0, "a");
+	find();
+	assert_int_equal(found.kind, JOBFILES_MIXED);
+}
+
+static void hosts_are_not_one_job_if_a_rank_is_missing_or_steps_differ(void **state)
+{
+	(void)state;
+	for (int how = 0; how < 3; how++) {
+		given_cnt = 0;
+		add_alike(0, "b");
+		if (how == 0)
+			given_cnt--;
+		for (int i = 0; i < 3 && how == 1; i++)
+			given[3]->iterations[i].number = given[2]->iterations[i].number += 2;
+		if (how == 2)
+			given[3]->window_start_wall_ns = given[2]->window_start_wall_ns +=
+				2000 * SECOND_NS;
+		jobfiles_done(&found);
+		find();
+		assert_int_equal(found.kind, JOBFILES_MIXED);
+	}
+}
+
 static void the_rank_is_that_of_the_trace_else_of_the_file_else_of_a_folder(void **state)
 {
 	struct fingerprint *fp = add(2, 4, 1000, 5);
@@ -278,6 +343,10 @@ int main(void)
 		TEST(runs_an_hour_apart_are_mixed_even_if_no_rank_is_twice),
 		TEST(ranks_that_met_are_one_job_though_clocks_differ_and_groups_have_no_names),
 		TEST(one_rhythm_does_not_make_two_runs_one_job),
+		TEST(hosts_that_nothing_relates_are_one_job_if_steps_and_lengths_fit),
+		TEST(hosts_whose_iterations_differ_are_of_two_runs),
+		TEST(files_of_one_host_a_minute_apart_are_of_two_runs),
+		TEST(hosts_are_not_one_job_if_a_rank_is_missing_or_steps_differ),
 		TEST(the_rank_is_that_of_the_trace_else_of_the_file_else_of_a_folder),
 		TEST(names_of_files_say_ranks),
 		TEST(names_of_the_handler_of_torch_say_the_process),

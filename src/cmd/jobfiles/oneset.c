@@ -266,14 +266,29 @@ static int note_clocks(struct oneset *oneset)
 	return take_note(oneset, &note);
 }
 
+static int note_alike(struct oneset *oneset)
+{
+	struct str note = { 0 };
+
+	str_append(
+		&note,
+		"clocks of hosts are not aligned, and no collective shows by how much they "
+		"differ: which host waited for which is not known. Their ranks, steps and lengths "
+		"of iterations are those of one job");
+	return take_note(oneset, &note);
+}
+
 static int make_notes(const struct jobfiles *j, struct oneset *oneset)
 {
 	int error = note_copies(j, oneset);
 
 	if (error == 0 && j->kind == JOBFILES_WINDOWS)
 		error = note_windows(j, oneset);
-	if (error == 0 && j->clocks_off)
+	if (error == 0 && j->clocks_off && !j->only_alike)
 		error = note_clocks(oneset);
+	if (error == 0 && j->only_alike)
+		error = note_alike(oneset);
+	oneset->only_alike = j->only_alike;
 	return error;
 }
 

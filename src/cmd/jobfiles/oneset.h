@@ -12,6 +12,7 @@
 struct oneset {
 	const char *rank_source; /* where the ranks come from, for the report */
 	VEC(char *) notes;
+	bool only_alike; /* that the hosts are of one job is likely, not sure */
 };
 
 /*

@@ -42,14 +42,17 @@ static double messages_of(const struct job *job, size_t w)
 	return cnt;
 }
 
-/* The first and the last stage have one neighbor: one message forward and one back. */
+/*
+ * The first and the last stage have one neighbor: one message forward and one back. A window's edges cut
+ * some of them.
+ */
 static double microbatches_of(const struct stages *s)
 {
 	double fewest = (double)INFINITY;
 
 	for (size_t w = 0; w < s->job->worker_cnt; w++)
 		fewest = fmin(fewest, messages_of(s->job, w));
-	return fewest / 2;
+	return isinf(fewest) ? 0 : round(fewest / 2);
 }
 
 /*
@@ -131,6 +134,39 @@ static double slower_by(const struct stages *s, uint32_t w, uint32_t other)
 	return others > 0 ? mine / others : (double)NAN;
 }
 
+/* How many times as often the first worker runs the kernels that both run; NAN: they share none. */
+static double as_often(const struct stages *s, uint32_t w, uint32_t other)
+{
+	double mine = 0, others = 0;
+
+	vec_foreach(f, &s->job->functions) {
+		double each = per_execution(f, other);
+
+		if (f->class != CLASS_COMPUTE || each <= 0 || per_execution(f, w) <= 0)
+			continue;
+		mine += each * (double)f->of[w]->executions / s->job->workers[w].iterations;
+		others +=
+			each * (double)f->of[other]->executions / s->job->workers[other].iterations;
+	}
+	return others > 0 ? mine / others : (double)NAN;
+}
+
+/*
+ * Layers are more of the same kernels; a loss, or an embedding, are other kernels, and by design. Where most
+ * workers have more, one stage has less: the window's edge may cut its work.
+ */
+static double least_gain(const struct stages *s, uint32_t typical)
+{
+	double frac = s->options->min_common_frac;
+	size_t heavy = 0;
+
+	for (size_t w = 0; w < s->job->worker_cnt; w++)
+		heavy += s->stage_of[w] == s->heavy;
+	if (2 * heavy <= s->job->worker_cnt && as_often(s, s->heavy, typical) >= STAGES_MORE)
+		frac = STAGES_GAIN;
+	return fmax(s->options->min_gain_frac, frac) * s->job->iteration_ns;
+}
+
 /* The computing function of which the heavy stage has most more, in time. */
 static uint32_t main_function(const struct stages *s, uint32_t typical)
 {
@@ -207,7 +243,7 @@ int accuse_by_stages(const struct job *job, const struct accuse_options *options
 		.compute_ns = arena_calloc(arena, job->worker_cnt + 1, sizeof(*s.compute_ns)),
 		.scratch = arena_calloc(arena, job->worker_cnt + 1, sizeof(*s.scratch)),
 	};
-	double microbatches, gain_ns, limit;
+	double microbatches, gain_ns;
 	uint32_t typical;
 
 	if (s.stage_of == NULL || s.compute_ns == NULL || s.scratch == NULL)
@@ -219,9 +255,8 @@ int accuse_by_stages(const struct job *job, const struct accuse_options *options
 		return 0;
 	measure_stages(&s);
 	typical = find_typical(&s);
-	limit = fmax(options->min_gain_frac, options->min_common_frac) * job->iteration_ns;
 	gain_ns = (1 - 1 / microbatches) * (s.compute_ns[s.heavy] - s.mean_ns);
-	if (gain_ns < limit || !(slower_by(&s, s.heavy, typical) < STAGES_SLOWER))
+	if (gain_ns < least_gain(&s, typical) || !(slower_by(&s, s.heavy, typical) < STAGES_SLOWER))
 		return 0;
 	return accuse(&s, typical, gain_ns, out);
 }

@@ -3,6 +3,7 @@
 
 #include "base/stats.h"
 #include "localize/late/work.h"
+#include "localize/witness/fabric.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -22,6 +23,7 @@ struct gain {
 	size_t iteration_cnt;
 	double *lead_ns;  /* by worker and iteration, over all of the worker's groups */
 	double *group_ns; /* by iteration, in the group at hand */
+	double *scratch;  /* by worker */
 };
 
 static void gain_done(struct gain *g)
@@ -30,6 +32,7 @@ static void gain_done(struct gain *g)
 	free(g->meets);
 	free(g->lead_ns);
 	free(g->group_ns);
+	free(g->scratch);
 }
 
 static int gain_init(struct gain *g, const struct job *job)
@@ -43,7 +46,9 @@ static int gain_init(struct gain *g, const struct job *job)
 	g->meets = calloc(cnt + 1, sizeof(*g->meets));
 	g->lead_ns = calloc((cnt + 1) * g->iteration_cnt, sizeof(*g->lead_ns));
 	g->group_ns = calloc(g->iteration_cnt, sizeof(*g->group_ns));
-	return g->side == NULL || g->meets == NULL || g->lead_ns == NULL || g->group_ns == NULL
+	g->scratch = calloc(cnt + 1, sizeof(*g->scratch));
+	return g->side == NULL || g->meets == NULL || g->lead_ns == NULL || g->group_ns == NULL ||
+			       g->scratch == NULL
 		       ? -ENOMEM
 		       : 0;
 }
@@ -165,10 +170,62 @@ static double most_of(const struct gain *g)
 	return sum / iterations;
 }
 
+/* Time per iteration in messages, which blame leaves out. */
+static double messages_ns(const struct job *job, uint32_t w)
+{
+	double sum = 0;
+
+	if (!fabric_sends_messages(job->workers[w].fp))
+		return 0;
+	vec_foreach(f, &job->functions) {
+		if (fabric_may_send(job, f))
+			sum += job_time_ns(job, f, w);
+	}
+	return sum;
+}
+
+/*
+ * In a pipeline ranks wait for each other in messages, too: by how much longer those with the same work
+ * are in messages than the accused, for whom they wait. Per iteration. A slow device is late with each
+ * microbatch; what is late once an iteration the pipeline's pauses may take up.
+ */
+static double waits_in_messages(const struct job *job, const struct accusation *a, double *scratch)
+{
+	double of_accused = 0;
+	size_t cnt = 0;
+
+	if (a->class != CLASS_COMPUTE)
+		return 0;
+	for (size_t i = 0; i < a->worker_cnt; i++)
+		of_accused = fmax(of_accused, messages_ns(job, a->workers[i]));
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		if (!accusation_has(a, w) && work_is_same(job, a->workers[0], w))
+			scratch[cnt++] = messages_ns(job, w);
+	}
+	return cnt > 0 ? fmax(0, stats_median(scratch, cnt) - of_accused) : 0;
+}
+
+/* Who waits for the accused in messages is late because of it: it shows not when others arrive. */
+static void excuse_waiting(struct gain *g, const struct accusation *a)
+{
+	double of_accused = 0;
+
+	if (a->class != CLASS_COMPUTE)
+		return;
+	for (size_t i = 0; i < a->worker_cnt; i++)
+		of_accused = fmax(of_accused, messages_ns(g->job, a->workers[i]));
+	for (uint32_t w = 0; w < g->job->worker_cnt; w++) {
+		if (g->side[w] == SIDE_OTHERS &&
+		    messages_ns(g->job, w) - of_accused >= CAUSE_EXPLAINS * a->gain_ns)
+			g->side[w] = SIDE_NEITHER;
+	}
+}
+
 static void hide(struct gain *g, const struct blame *blame, const accusations *list, double least,
 		 struct accusation *a)
 {
 	choose_sides(g, list, a);
+	excuse_waiting(g, a);
 	vec_foreach(group, &blame->groups)
 		judge_group(g, group);
 	a->hidden_ns = fmax(0, a->gain_ns - fmax(most_of(g), least));
@@ -251,8 +308,10 @@ static int limit_gains(struct gain *g, const struct blame *blame, accusations *l
 		double most = g->job->iteration_ns;
 
 		if (a->witness == WITNESS_BLAME && all_meet_others(g, blame, a))
-			most = fmin(most, longest_wait(g, blame, a, weights, waited_ns));
-		if (a->witness == WITNESS_BLAME && a->spread && a->class == CLASS_COMPUTE)
+			most = fmin(most, longest_wait(g, blame, a, weights, waited_ns) +
+						  waits_in_messages(g->job, a, g->scratch));
+		if (a->witness == WITNESS_BLAME && !a->rotates && a->place_cnt == 0 &&
+		    a->class == CLASS_COMPUTE)
 			most = fmin(most, compute_excess(g->job, a, waited_ns));
 		a->hidden_ns = fmax(a->hidden_ns, a->gain_ns - most);
 	}

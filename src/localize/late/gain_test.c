@@ -196,6 +196,42 @@ static void a_report_counts_what_pauses_take_up_as_no_gain(void **state)
 	test_job_done(&job);
 }
 
+/*
+ * A pipeline of which rank 3's device takes 30 ms longer. Ranks with the same work wait for it in messages,
+ * and meet it in a collective only 1 ms later than otherwise.
+ */
+static void who_waits_in_messages_waits_for_a_slow_device(void **state)
+{
+	(void)state;
+	for (int waits = 0; waits < 2; waits++) {
+		struct test_job job;
+		struct report report;
+
+		test_job_init(&job, WORKERS, 0, 0);
+		for (size_t i = 0; i < ITERATIONS; i++) {
+			test_iterate(&job);
+			for (size_t w = 0; w < WORKERS; w++) {
+				for (int k = 0; k < 10; k++)
+					test_work(&job, w, &message,
+						  w == 3 ? 0.1 : 3 - (waits != 0 ? 0 : 2.9));
+				test_work(&job, w, &test_mm, w == 3 ? 105 : 75);
+				if (waits == 0 && w != 3)
+					test_work(&job, w, &batch, 29);
+			}
+			test_meet(&job, 0, 0, WORKERS, 5);
+		}
+		test_finish(&job);
+		report = test_localize(&job, NULL);
+		assert_int_equal(test_find(&report, "gpu-slow") != NULL, waits);
+		if (waits != 0) {
+			test_assert_ranks(&report.findings[0], "3");
+			assert_true(report.findings[0].gain_ms_per_iteration > 25);
+		}
+		report_done(&report);
+		test_job_done(&job);
+	}
+}
+
 /* As late as each other, two faults hide each other: none is left out, none is unsure. */
 static void faults_that_hide_each_other_are_both_named(void **state)
 {
@@ -232,6 +268,7 @@ int main(void)
 		cmocka_unit_test(where_all_are_accused_only_the_iteration_limits_the_gain),
 		cmocka_unit_test(no_gain_is_more_than_others_wait),
 		cmocka_unit_test(a_report_counts_what_pauses_take_up_as_no_gain),
+		cmocka_unit_test(who_waits_in_messages_waits_for_a_slow_device),
 		cmocka_unit_test(faults_that_hide_each_other_are_both_named),
 	};
 

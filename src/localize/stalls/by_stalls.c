@@ -30,11 +30,13 @@ struct stall_sum {
 
 struct look {
 	const struct job *job;
+	const struct blame *blame;
 	struct arena *arena;
 	uint32_t *struck; /* workers, ascending */
 	size_t struck_cnt;
 	struct stall_sum sum; /* of the struck */
-	double loss_ns;	      /* per iteration */
+	double *placed_ns; /* by worker, per iteration: stalls at a place that is no random one */
+	double loss_ns;	   /* per iteration */
 };
 
 /* --- who stalls --- */
@@ -194,7 +196,8 @@ static double most_ns(const struct look *look, size_t iteration)
 
 		if (iteration < fp->stalls.iteration_cnt)
 			most = fmax(most, fmin((double)fp->stalls.iteration_ns[iteration],
-					       (double)fp->iterations[iteration].dur_ns));
+					       (double)fp->iterations[iteration].dur_ns) -
+						  look->placed_ns[look->struck[i]]);
 	}
 	return most;
 }
@@ -221,7 +224,7 @@ static int find_loss(struct look *look)
 	return 0;
 }
 
-/* --- what else it explains --- */
+/* --- places, and what else it explains --- */
 
 static bool covers(const struct look *look, const struct accusation *a, uint32_t function)
 {
@@ -293,6 +296,45 @@ static bool works_longer(const struct look *look, const struct accusation *a)
 	       least - others >= STALL_WORKS_FRAC * look->job->iteration_ns;
 }
 
+static double all_stalls_ns(const struct look *look, uint32_t w)
+{
+	const struct fingerprint *fp = look->job->workers[w].fp;
+	double sum = 0;
+
+	for (size_t i = 0; i < fp->function_cnt; i++)
+		sum += (double)fp->functions[i].stall_ns;
+	return sum / look->job->workers[w].iterations;
+}
+
+/*
+ * Whether one worker stalls at the place more than anywhere else, and is late by it in most iterations.
+ * Threads without a CPU stop wherever they are, but a lock is taken at one place.
+ */
+static bool is_place(const struct look *look, const struct accusation *a)
+{
+	uint32_t w = a->workers[0];
+
+	return a->witness == WITNESS_BLAME && a->worker_cnt == 1 && a->frame != FRAME_NONE &&
+	       a->class == CLASS_HOST && a->place_cnt == 0 &&
+	       2 * (double)look->blame->workers[w].late_iterations >=
+		       look->job->workers[w].iterations &&
+	       time_at_place(look, a).stalled_ns >= STALL_PLACE_FRAC * all_stalls_ns(look, w);
+}
+
+static int find_places(struct look *look, const accusations *list)
+{
+	look->placed_ns =
+		arena_calloc(look->arena, look->job->worker_cnt + 1, sizeof(*look->placed_ns));
+	if (look->placed_ns == NULL)
+		return -ENOMEM;
+	vec_foreach(a, list) {
+		if (is_place(look, a))
+			look->placed_ns[a->workers[0]] = fmax(look->placed_ns[a->workers[0]],
+							      time_at_place(look, a).stalled_ns);
+	}
+	return 0;
+}
+
 /*
  * Stalls make functions longer, and others wait in collectives meanwhile. What is lost may be more
  * than the accused spent there, where it made several groups wait.
@@ -302,6 +344,8 @@ static bool explains(const struct look *look, const struct accusation *a)
 	struct place_time at = time_at_place(look, a);
 	double lost_ns = a->own_ns;
 
+	if (is_place(look, a))
+		return false;
 	if (a->class == CLASS_COMM)
 		return a->worker_cnt >= look->struck_cnt && a->own_ns <= look->loss_ns;
 	if (a->witness != WITNESS_BLAME)
@@ -421,11 +465,14 @@ static int accuse(struct look *look, accusations *list)
 	return vec_push(list, a);
 }
 
-int accuse_by_stalls(const struct job *job, struct arena *arena, accusations *list)
+int accuse_by_stalls(const struct job *job, const struct blame *blame, struct arena *arena,
+		     accusations *list)
 {
-	struct look look = { .job = job, .arena = arena };
+	struct look look = { .job = job, .blame = blame, .arena = arena };
 	int error = find_struck(&look);
 
+	if (error == 0)
+		error = find_places(&look, list);
 	if (error == 0)
 		error = find_loss(&look);
 	if (error == 0 && look.struck_cnt > 0 && look.loss_ns >= STALL_FRAC * job->iteration_ns)

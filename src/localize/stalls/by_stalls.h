@@ -12,6 +12,9 @@
 
 /*
  * Appends at most one accusation, and drops those that the stalls explain, so it runs after the other
- * witnesses. Returns 0 or -ENOMEM. O(functions * workers).
+ * witnesses. A place where a worker has half of its stalls, and by which others wait in half of the
+ * iterations, is not random: its accusation stays, and its stalls are left out. Returns 0 or -ENOMEM.
+ * O(functions * workers * accusations).
  */
-_must_check_ int accuse_by_stalls(const struct job *job, struct arena *arena, accusations *list);
+_must_check_ int accuse_by_stalls(const struct job *job, const struct blame *blame,
+				  struct arena *arena, accusations *list);

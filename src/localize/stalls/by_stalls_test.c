@@ -237,11 +237,46 @@ static void who_works_longer_than_the_others_is_not_excused_by_stalls(void **sta
 			if (f->class == CLASS_HOST)
 				f->stall_ns =
 					works != 0 ? 2 * f->thread_ns / 3 : 19 * f->thread_ns / 20;
+			else /* it stalls elsewhere as much */
+				f->stall_ns = ns_of_ms(6 * 32);
 		}
 		assert_non_null(found());
 		assert_int_equal(report.finding_cnt, 1 + (size_t)works);
 		assert_string_equal(report.findings[0].cause,
 				    works != 0 ? "cpu-bound-python" : "random-stalls");
+		(void)done(NULL);
+	}
+}
+
+/* A lock is taken at one place: there a rank has most of its stalls, and others wait for it each time. */
+static void a_place_with_most_stalls_is_no_random_one(void **state)
+{
+	static const struct test_place place = { NULL, KIND_PYTHON, "train.py(8): read_cache",
+						 CLASS_HOST };
+
+	(void)state;
+	for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
+		const struct finding *random;
+		struct fingerprint *fp;
+
+		test_play_late(&job, &place, 1, 30);
+		stall_all(16);
+		fp = &job.workers[1].fp;
+		for (size_t i = 0; i < fp->function_cnt; i++) {
+			struct fp_function *f = &fp->functions[i];
+
+			f->stall_ns = f->class == CLASS_HOST ? 19 * f->thread_ns / 20 : 0;
+			f->stall_ns += f->class == CLASS_COMPUTE ? elsewhere * ns_of_ms(6 * 60) : 0;
+		}
+		random = found();
+		assert_non_null(random);
+		assert_string_equal(report.findings[0].cause,
+				    elsewhere != 0 ? "random-stalls" : "cpu-bound-python");
+		if (elsewhere == 0) {
+			test_assert_ranks(&report.findings[0], "1");
+			/* The place's stalls are not among those at random: 32 ms on the others. */
+			assert_true(random->gain_ms_per_iteration <= 32 + 1e-9);
+		}
 		(void)done(NULL);
 	}
 }
@@ -278,6 +313,7 @@ int main(void)
 		TEST(lengths_of_the_switch_interval_are_waits_for_the_interpreter),
 		TEST(another_thread_that_executes_in_them_holds_the_interpreter),
 		TEST(who_works_longer_than_the_others_is_not_excused_by_stalls),
+		TEST(a_place_with_most_stalls_is_no_random_one),
 		TEST(what_stalls_explain_is_not_accused_again),
 	};
 

@@ -85,6 +85,40 @@ static bool is_lasting(const struct suspects *s, const struct blame *blame, uint
 	       mine - stats_median(s->scratch, cnt) >= PLACE_LASTS * loss / iterations;
 }
 
+/* Time per iteration of a worker's training thread in the function. */
+static double thread_ns(const struct job *job, uint32_t function, uint32_t w)
+{
+	const struct fp_function *f = job->functions.data[function].of[w];
+
+	return f != NULL ? (double)f->thread_ns / job->workers[w].iterations : 0;
+}
+
+/*
+ * Whether most of what a worker loses is in a function of the host in which no other worker ever is, for as
+ * long: on a crowded host the others are late, too, but not there.
+ */
+static bool has_own_place(const struct suspects *s, const struct blame *blame, uint32_t w,
+			  double loss)
+{
+	double iterations = s->job->workers[w].iterations;
+
+	if (s->place_cnt[w] == 0 || loss < PLACE_OWN_FRAC * s->job->iteration_ns * iterations)
+		return false;
+	for (uint32_t f = 0; f < s->job->functions.cnt; f++) {
+		double mine = thread_ns(s->job, f, w), others = 0;
+
+		if (s->job->functions.data[f].class != CLASS_HOST ||
+		    blame_why_ns(blame, w, f) < CAUSE_EXPLAINS * loss ||
+		    mine * iterations < CAUSE_EXPLAINS * loss)
+			continue;
+		for (uint32_t i = 0; i < s->job->worker_cnt; i++)
+			others = i != w ? fmax(others, thread_ns(s->job, f, i)) : others;
+		if (others <= PLACE_OWN_OTHERS * mine)
+			return true;
+	}
+	return false;
+}
+
 /* Whether a worker's own loss is beyond that of the others and of chance. */
 static bool stands_out(const struct suspects *s, const struct blame *blame, uint32_t w,
 		       const struct stats_others *losses, double total_ns)
@@ -94,7 +128,8 @@ static bool stands_out(const struct suspects *s, const struct blame *blame, uint
 	double limit = s->options->min_gain_frac * s->job->iteration_ns * iterations;
 
 	if (!blame->workers[w].matched || loss - typical < limit ||
-	    loss < BLAME_STANDS_OUT * typical || loss < BLAME_SHARE_FRAC * total_ns)
+	    (loss < BLAME_STANDS_OUT * typical && !has_own_place(s, blame, w, loss)) ||
+	    loss < BLAME_SHARE_FRAC * total_ns)
 		return false;
 	if (iterations < 2 && loss < BLAME_SINGLE_FRAC * total_ns)
 		return false;

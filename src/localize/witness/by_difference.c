@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
-#include "localize/witness/by_pauses.h"
+#include "localize/late/randompauses.h"
 #include "localize/witness/fabric.h"
 #include "model/thresholds.h"
 

@@ -1,85 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "localize/witness/by_pauses.h"
-
+/*
+ * Pauses that strike at random, by what workers were late for: at unrelated places, or of all workers by
+ * turns in one function.
+ */
 #include "base/stats.h"
+#include "localize/late/turns.h"
 #include "localize/witness/excess.h"
+#include "localize/witness/witness.h"
 #include "model/place/pywait.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
-
-/* --- by accusations alone --- */
-
-/* A place on the host that is long on a few workers only. */
-static bool is_of_few(const struct accusation *a, size_t worker_cnt)
-{
-	return a->class == CLASS_HOST && a->worker_cnt * 4 <= worker_cnt;
-}
-
-/* Marks the workers that pause anywhere. Returns how many places have workers of their own. */
-static size_t strike_apart(const accusations *list, size_t first, size_t worker_cnt, bool *who)
-{
-	size_t places = 0, overlaps = 0, total = 0;
-
-	for (size_t i = first; i < list->cnt; i++) {
-		const struct accusation *a = &list->data[i];
-
-		if (!is_of_few(a, worker_cnt))
-			continue;
-		places++;
-		for (size_t k = 0; k < a->worker_cnt; k++) {
-			overlaps += who[a->workers[k]];
-			total += !who[a->workers[k]];
-			who[a->workers[k]] = true;
-		}
-	}
-	return overlaps * 4 <= total ? places : 0;
-}
-
-/* Takes the pauses out of the list from first on; the longest of them is returned. */
-static struct accusation take_pauses(accusations *list, size_t first, size_t worker_cnt)
-{
-	struct accusation longest = { .own_ns = -1 };
-	size_t kept = first;
-
-	for (size_t i = first; i < list->cnt; i++) {
-		struct accusation a = list->data[i];
-
-		if (!is_of_few(&a, worker_cnt))
-			list->data[kept++] = a;
-		else if (a.own_ns > longest.own_ns)
-			longest = a;
-	}
-	list->cnt = kept;
-	return longest;
-}
-
-int pauses_join(accusations *list, size_t first, size_t worker_cnt, struct arena *arena)
-{
-	bool *who = arena_calloc(arena, worker_cnt + 1, sizeof(bool));
-	uint32_t *workers = arena_calloc(arena, worker_cnt + 1, sizeof(*workers));
-	struct accusation joined;
-	size_t places;
-
-	if (who == NULL || workers == NULL)
-		return -ENOMEM;
-	places = strike_apart(list, first, worker_cnt, who);
-	if (places < PAUSE_RANDOM_CNT)
-		return 0;
-	joined = take_pauses(list, first, worker_cnt);
-	joined.rotates = true;
-	joined.place_cnt = places;
-	joined.workers = workers;
-	joined.worker_cnt = 0;
-	for (uint32_t w = 0; w < worker_cnt; w++) {
-		if (who[w])
-			workers[joined.worker_cnt++] = w;
-	}
-	return vec_push(list, joined);
-}
-
-/* --- by what workers were late for --- */
 
 struct pause {
 	uint32_t worker, function;
@@ -94,21 +26,29 @@ struct pauses {
 	double *longest;	 /* by function, of one worker */
 	double *scratch;	 /* by worker */
 	double *typical;	 /* by function and peer group; -1: not known yet */
+	uint32_t *by_iteration;	 /* how many workers pause in it */
 	bool *is_place;		 /* by function: a worker paused there, and did not wait */
 	uint32_t place_cnt;	 /* that are unrelated */
 	uint32_t worst;		 /* the function that cost most */
 	double lost_ns;
+	double own_ns; /* by turns: what a worker pauses per iteration */
+	bool by_turns; /* all workers may pause there: each passes it at once in most iterations */
 };
 
 static int pauses_alloc(struct pauses *p, struct arena *arena)
 {
-	size_t cnt = p->job->functions.cnt * p->job->group_cnt;
+	size_t cnt = p->job->functions.cnt * p->job->group_cnt, longest = 0;
+
+	for (size_t w = 0; w < p->job->worker_cnt; w++)
+		longest = MAX(longest, p->job->workers[w].fp->iteration_cnt);
+	p->by_iteration = arena_calloc(arena, longest + 1, sizeof(*p->by_iteration));
 
 	p->longest = arena_calloc(arena, p->job->functions.cnt + 1, sizeof(*p->longest));
 	p->is_place = arena_calloc(arena, p->job->functions.cnt + 1, sizeof(*p->is_place));
 	p->scratch = arena_calloc(arena, p->job->worker_cnt + 1, sizeof(*p->scratch));
 	p->typical = arena_calloc(arena, cnt + 1, sizeof(*p->typical));
-	if (p->longest == NULL || p->is_place == NULL || p->scratch == NULL || p->typical == NULL)
+	if (p->by_iteration == NULL || p->longest == NULL || p->is_place == NULL ||
+	    p->scratch == NULL || p->typical == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < cnt; i++)
 		p->typical[i] = -1;
@@ -210,11 +150,15 @@ static bool is_pause_of(struct pauses *p, uint32_t worker, uint32_t function)
 	       longest >= PAUSE_MIN_FRAC * p->job->iteration_ns &&
 	       longest >= PAUSE_SOME_FACTOR * thread_ns(p->job, f, worker) &&
 	       may_compute(p->job, f, worker, longest) &&
-	       typical_ns(p, function, worker) <= PAUSE_AT_ONCE * longest;
+	       (p->by_turns ? turns_seldom(p->job, worker, function, longest)
+			    : typical_ns(p, function, worker) <= PAUSE_AT_ONCE * longest);
 }
 
 static int find_pauses(struct pauses *p)
 {
+	p->found.cnt = 0;
+	for (size_t f = 0; f < p->job->functions.cnt; f++)
+		p->is_place[f] = false;
 	for (uint32_t w = 0; w < p->job->worker_cnt; w++) {
 		measure_longest(p, w);
 		for (uint32_t f = 0; f < p->job->functions.cnt; f++) {
@@ -378,6 +322,42 @@ static bool are_apart(struct pauses *p)
 	return (double)places <= PAUSE_AT_A_TIME * (double)iterations;
 }
 
+/* The longest pause of a worker, of those from index first on. */
+static const struct pause *longest_of_worker(const struct pauses *p, size_t first)
+{
+	const struct pause *ret = &p->found.data[first];
+
+	for (size_t i = first; i < next_worker(p, first); i++)
+		ret = p->found.data[i].longest_ns > ret->longest_ns ? &p->found.data[i] : ret;
+	return ret;
+}
+
+/*
+ * Whether some workers pause again and again, each in iterations of its own: what all do in the same
+ * iteration, or once, such as a checkpoint, belongs to the job.
+ */
+static bool take_turns(struct pauses *p)
+{
+	size_t struck = 0, cnt = 0, iterations = 1;
+
+	for (size_t i = 0; i < p->found.cnt; i = next_worker(p, i)) {
+		const struct pause *pause = longest_of_worker(p, i);
+		size_t own = turns_count(p->job, pause->worker, pause->function,
+					 pause->longest_ns / 2, p->by_iteration);
+
+		struck++;
+		cnt += own;
+		p->own_ns += (double)own * pause->longest_ns;
+		iterations = MAX(iterations, p->job->workers[pause->worker].fp->iteration_cnt);
+	}
+	for (size_t i = 0; i < iterations; i++) {
+		if ((double)p->by_iteration[i] > PAUSE_TURNS_FRAC * (double)struck)
+			return false;
+	}
+	p->own_ns /= (double)MAX(struck, (size_t)1) * (double)iterations;
+	return struck >= PAUSE_TURNS_WORKERS && (double)cnt >= PAUSE_TURNS_CNT * (double)struck;
+}
+
 static bool is_pause(const struct pauses *p, uint32_t worker, uint32_t function)
 {
 	vec_foreach(pause, &p->found) {
@@ -431,18 +411,24 @@ static bool stall_in_operators(const struct pauses *p)
 	return cnt >= STALLS_MIN && (double)inside >= STALL_INSIDE_FRAC * (double)cnt;
 }
 
-/* Whether one worker lost most of it at one place: that place is slow, and pauses beside it are few. */
+/*
+ * Whether one worker lost most of it at one place, again and again: that place is slow, and pauses beside
+ * it are few. One long pause has no place.
+ */
 static bool has_one_place(const struct pauses *p)
 {
+	const struct pause *worst = NULL;
 	double most = 0, sum = 0;
 
 	vec_foreach(pause, &p->found) {
 		double ns = pause->lost_ns / p->job->workers[pause->worker].iterations;
 
+		worst = ns > most ? pause : worst;
 		most = fmax(most, ns);
 		sum += ns;
 	}
-	return most > PAUSE_ONE_FRAC * sum;
+	return worst != NULL && most > PAUSE_ONE_FRAC * sum &&
+	       turns_count(p->job, worst->worker, worst->function, worst->longest_ns / 2, NULL) > 1;
 }
 
 /* Whether they are a part that counts of all lateness: pauses of the scheduler come beside any fault. */
@@ -453,6 +439,17 @@ static bool are_much(const struct pauses *p)
 	for (size_t w = 0; w < p->job->worker_cnt; w++)
 		late += p->blame->workers[w].lost_ns / p->job->workers[w].iterations;
 	return p->lost_ns >= PAUSE_MUCH_FRAC * late;
+}
+
+static bool is_one_cause(struct pauses *p)
+{
+	if (p->place_cnt == 0 || stall_in_operators(p))
+		return false;
+	if (p->by_turns)
+		return are_alike(p) && take_turns(p);
+	/* What strikes at random strikes several workers. */
+	return p->place_cnt >= PAUSE_STRUCK_CNT && next_worker(p, 0) < p->found.cnt &&
+	       are_apart(p) && (are_alike(p) || !has_one_place(p));
 }
 
 /* Sums up what the pauses cost, and where most. */
@@ -483,7 +480,7 @@ static int accusation_of(const struct pauses *p, struct arena *arena, struct acc
 		.function = p->worst,
 		.class = p->job->functions.data[p->worst].class,
 		.rotates = true,
-		.place_cnt = p->place_cnt,
+		.place_cnt = p->by_turns ? 0 : p->place_cnt,
 		.strikes = p->is_place,
 		.own_ns = p->lost_ns,
 	};
@@ -495,7 +492,7 @@ static int accusation_of(const struct pauses *p, struct arena *arena, struct acc
 		if (a.worker_cnt == 0 || workers[a.worker_cnt - 1] != pause->worker)
 			workers[a.worker_cnt++] = pause->worker;
 	}
-	if (a.class == CLASS_IDLE) {
+	if (a.class == CLASS_IDLE && a.place_cnt > 0) {
 		a.use.label =
 			arena_printf(arena, "%u unrelated places between operators", p->place_cnt);
 		if (a.use.label == NULL)
@@ -516,6 +513,9 @@ static int accuse_all(struct pauses *p, const struct accuse_options *options, st
 
 	if (error == 0)
 		error = accusation_of(p, arena, &a);
+	/* What all do at once makes none of them wait. */
+	if (error == 0 && p->by_turns && a.gain_ns < p->own_ns / 2)
+		return 0;
 	if (error < 0 || a.gain_ns < options->min_gain_frac * p->job->iteration_ns || !are_much(p))
 		return error;
 	for (size_t i = 0; i < list->cnt; i++) {
@@ -539,14 +539,15 @@ int accuse_by_pauses(const struct job *job, const struct blame *blame,
 	struct pauses p = { .job = job, .blame = blame };
 	int error = pauses_alloc(&p, arena);
 
-	if (error == 0)
+	for (int turn = 0; turn < 2 && error == 0; turn++) {
+		p.by_turns = turn > 0;
 		error = find_pauses(&p);
-	if (error == 0) {
 		keep_places(&p);
 		p.place_cnt = count_places(&p);
-		if (p.place_cnt >= PAUSE_STRUCK_CNT && are_apart(&p) && !stall_in_operators(&p) &&
-		    (are_alike(&p) || !has_one_place(&p)))
-			error = accuse_all(&p, options, arena, list);
+		if (error < 0 || !is_one_cause(&p))
+			continue;
+		error = accuse_all(&p, options, arena, list);
+		break;
 	}
 	vec_done(&p.found);
 	return error;

@@ -65,6 +65,22 @@ static void two_functions_are_enough_when_none_pauses_always(void **state)
 	test_assert_ranks(&report.findings[0], "1,4");
 }
 
+/* Of two pauses the longer one has most of the loss: only a place that is long again and again is slow. */
+static void one_long_pause_is_no_slow_place(void **state)
+{
+	(void)state;
+	PLAY({ 1, 1, &enters, 40 }, { 8, 4, &grads, 15 });
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "garbage-collection");
+	test_assert_ranks(&report.findings[0], "1,4");
+	(void)done(NULL);
+	PLAY({ 1, 1, &enters, 40 }, { 4, 1, &enters, 40 }, { 6, 1, &enters, 40 },
+	     { 8, 4, &grads, 15 });
+	assert_true(report.finding_cnt > 0);
+	assert_string_not_equal(report.findings[0].cause, "garbage-collection");
+	test_assert_ranks(&report.findings[0], "1");
+}
+
 /* In a long window each worker has paused everywhere. */
 static void workers_that_pause_at_each_place_once_are_one_finding(void **state)
 {
@@ -84,6 +100,29 @@ static void pauses_of_one_length_on_half_of_the_workers_are_one_finding(void **s
 	assert_int_equal(report.finding_cnt, 1);
 	assert_string_equal(report.findings[0].cause, "garbage-collection");
 	test_assert_ranks(&report.findings[0], "0,2-3");
+}
+
+/* All pause in one function, each in iterations of its own: no function that is slow, and no checkpoint. */
+static void pauses_of_all_by_turns_in_one_function_are_one_finding(void **state)
+{
+	(void)state;
+	for (int turns = 0; turns < 2; turns++) {
+		struct strike strikes[3 * WORKERS];
+
+		for (size_t k = 0; k < ARRAY_SIZE(strikes); k++)
+			strikes[k] = (struct strike){ turns != 0 ? (int)(k * 3 % ITERATIONS) : 4,
+						      k % WORKERS, &enters, 30 };
+		play(strikes, turns != 0 ? ARRAY_SIZE(strikes) : WORKERS);
+		report = test_localize(&job, NULL);
+		assert_int_equal(report.finding_cnt, turns);
+		if (turns != 0) {
+			assert_true(report.findings[0].all_workers);
+			assert_non_null(strstr(report.findings[0].title, "taking turns"));
+			assert_string_not_equal(report.findings[0].cause,
+						"slow-function-everywhere");
+		}
+		(void)done(NULL);
+	}
 }
 
 /* Without stacks it shows between operators, and what it is does not show. */
@@ -205,8 +244,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(pauses_in_unrelated_functions_are_one_finding),
 		TEST(two_functions_are_enough_when_none_pauses_always),
+		TEST(one_long_pause_is_no_slow_place),
 		TEST(workers_that_pause_at_each_place_once_are_one_finding),
 		TEST(pauses_of_one_length_on_half_of_the_workers_are_one_finding),
+		TEST(pauses_of_all_by_turns_in_one_function_are_one_finding),
 		TEST(pauses_between_operators_are_one_finding_without_a_cause),
 		TEST(a_worker_that_is_always_slow_is_not_joined),
 		TEST(many_workers_slow_in_one_place_are_reported_beside_pauses),

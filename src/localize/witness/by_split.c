@@ -214,6 +214,24 @@ static void gather(struct split *p, uint32_t first)
 }
 
 /*
+ * By how much means of devices differ by chance, as many faster ones show. INFINITY: too few. Their
+ * times in one iteration say nothing where work of one iteration counts in the next.
+ */
+static double peers_chance_ns(const struct split *p)
+{
+	double mean = 0, squares = 0;
+
+	if (p->fast_cnt < SPLIT_PEERS_MIN || !split_compares(p, CLASS_COMPUTE) ||
+	    split_compares(p, CLASS_HOST))
+		return (double)INFINITY;
+	for (size_t i = 0; i < p->fast_cnt; i++)
+		mean += p->time_ns[p->members[i]] / (double)p->fast_cnt;
+	for (size_t i = 0; i < p->fast_cnt; i++)
+		squares += (p->time_ns[p->members[i]] - mean) * (p->time_ns[p->members[i]] - mean);
+	return SPLIT_PEERS_SURE * sqrt(squares / (double)(p->fast_cnt - 1));
+}
+
+/*
  * By how much means of the fast_cnt fastest can differ by chance, from how much each of them
  * differs from iteration to iteration. INFINITY: not known.
  */
@@ -252,7 +270,8 @@ static bool find_gap(struct split *p)
 		double gap = p->time_ns[p->members[at]] - last;
 
 		p->fast_cnt = at;
-		if (gap >= need && gap >= SPLIT_GAP_SCATTER * (last - first) && gap >= chance_ns(p))
+		if (gap >= need && gap >= SPLIT_GAP_SCATTER * (last - first) &&
+		    gap >= fmin(chance_ns(p), peers_chance_ns(p)))
 			return true;
 	}
 	return false;

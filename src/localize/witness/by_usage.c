@@ -26,6 +26,8 @@ struct look {
 	double *waiting; /* by worker: the share of the window that it waits for late ranks */
 	const char **lines;
 	size_t line_cnt;
+	size_t last; /* worker that the others wait for, while their collectives spin */
+	bool spins;  /* there is one, and its host is as fast as theirs */
 	bool no_memory;
 };
 
@@ -345,10 +347,17 @@ static void starved_lines(struct look *look, bool *ret_unsure)
 	if (stacks)
 		LINE(look, "the profiler recorded Python stacks, which makes the host slower than "
 			   "it is without");
-	LINE(look,
-	     "the work of the GPUs takes %s ms per iteration: no repair of the host saves "
-	     "more than the rest",
-	     number_text(median_use(look, use_busy) * look->job->iteration_ns / 1e6).text);
+	if (look->spins)
+		LINE(look,
+		     "GPUs only wait in collectives meanwhile: that of rank %d, for which they wait, "
+		     "has no work for %.0f %% of the window, though its host is as fast as theirs",
+		     look->job->workers[look->last].fp->rank,
+		     100 * use_of(look, look->last)->starved_frac);
+	else
+		LINE(look,
+		     "the work of the GPUs takes %s ms per iteration: no repair of the host saves "
+		     "more than the rest",
+		     number_text(median_use(look, use_busy) * look->job->iteration_ns / 1e6).text);
 }
 
 /* --- accusations --- */
@@ -427,6 +436,57 @@ static int accuse(struct look *look, const struct sign_rule *rule, uint32_t *wor
 	return look->no_memory ? -ENOMEM : vec_push(look->list, a);
 }
 
+/* What the worker's threads do on the host, without calls that wait for the device; per iteration. */
+static double host_ns(const struct job *job, size_t w)
+{
+	double sum = 0;
+
+	vec_foreach(f, &job->functions) {
+		const char *name = f->frame != FRAME_NONE ? job->frames.data[f->frame].name : "";
+
+		if (f->of[w] != NULL && f->class == CLASS_HOST && gpucall_of(name) != GPUCALL_WAIT)
+			sum += (double)f->of[w]->thread_ns;
+	}
+	return sum / job->workers[w].iterations;
+}
+
+/* Whether a rank is late for a reason that is known. */
+static bool blames(const struct look *look)
+{
+	vec_foreach(a, look->list) {
+		if (a->witness == WITNESS_BLAME && !a->usual)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the device of the rank that all others wait for has no work, though its host has no more to
+ * do than theirs: collectives on the other devices spin meanwhile, and by turns any host is the last.
+ */
+static bool are_alike_slow(struct look *look, const struct sign_rule *rule)
+{
+	size_t cnt = look->job->worker_cnt, most = 0;
+	double usual;
+
+	if (rule->sign != USAGE_STARVED || cnt < 2 || blames(look))
+		return false;
+	for (size_t w = 0; w < cnt; w++) {
+		double frac = use_of(look, w)->known ? rule->frac(look, w) : 0;
+
+		if (frac + look->waiting[w] < rule->least_frac)
+			return false;
+		if (frac > rule->frac(look, most))
+			most = w;
+		look->fracs[w] = host_ns(look->job, w);
+	}
+	usual = stats_median(look->fracs, cnt);
+	look->last = most;
+	return rule->frac(look, most) >= rule->least_frac && usual > 0 &&
+	       host_ns(look->job, most) <= USAGE_HOST_ALIKE * usual &&
+	       usual >= rule->least_frac * look->job->iteration_ns;
+}
+
 /*
  * A rank whose host was a little faster waits in a collective for those of the others, and its device
  * is at work then: it has as little to do.
@@ -438,22 +498,36 @@ static bool is_struck(const struct look *look, const struct sign_rule *rule, siz
 		frac + look->waiting[w] >= rule->least_frac);
 }
 
+/* Workers that the sign holds of, and look->fracs. Returns how many. */
+static size_t list_struck(struct look *look, const struct sign_rule *rule, uint32_t *workers)
+{
+	size_t cnt = 0;
+
+	for (uint32_t w = 0; w < look->job->worker_cnt; w++) {
+		double frac = use_of(look, w)->known ? rule->frac(look, w) : 0;
+
+		if (!look->spins && !is_struck(look, rule, w, frac))
+			continue;
+		look->fracs[cnt] = look->spins ? fmin(1, frac + look->waiting[w]) : frac;
+		workers[cnt++] = w;
+	}
+	return cnt;
+}
+
 static int try_rule(struct look *look, const struct sign_rule *rule)
 {
-	size_t cnt = look->job->worker_cnt, above = 0;
+	size_t cnt = look->job->worker_cnt, above;
 	uint32_t *workers = arena_calloc(look->arena, cnt + 1, sizeof(*workers));
 	bool rest = rule->sign == USAGE_STARVED || rule->sign == USAGE_SYNCS;
 	double own_ns, explained = rest ? explained_ns(look) : 0;
 
 	if (workers == NULL)
 		return -ENOMEM;
-	for (uint32_t w = 0; w < cnt; w++) {
-		double frac = use_of(look, w)->known ? rule->frac(look, w) : 0;
-
-		if (!is_struck(look, rule, w, frac))
-			continue;
-		look->fracs[above] = frac;
-		workers[above++] = w;
+	look->spins = false;
+	above = list_struck(look, rule, workers);
+	if ((double)above < EXPECT_ALL_FRAC * (double)cnt && are_alike_slow(look, rule)) {
+		look->spins = true;
+		above = list_struck(look, rule, workers);
 	}
 	if (above == 0 || (double)above < EXPECT_ALL_FRAC * (double)cnt)
 		return 0;

@@ -10,6 +10,8 @@
 #define WINDOW_MS 600.0
 #define ITERATIONS 6
 
+static const struct test_place launches = { NULL, KIND_OPERATOR, "aten::gelu", CLASS_HOST };
+
 static int64_t ns_of_ms(double ms)
 {
 	return (int64_t)(ms * 1e6);
@@ -101,6 +103,41 @@ static bool has_line(const struct finding *f, const char *words)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Four ranks launch for 80 of 100 ms; the device of rank 0, which comes last, has no work meanwhile, those of the
+ * others spin in a collective. more: factor on what the host of rank 0 does.
+ */
+static void spin(double more)
+{
+	test_job_init(&job, 4, 0, 0);
+	for (size_t i = 0; i < ITERATIONS; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 4; w++)
+			test_work(&job, w, &test_mm, 10);
+		test_work(&job, 0, &launches, 80);
+		test_meet(&job, 0, 0, 4, 5);
+	}
+	test_finish(&job);
+	add_gpus(4);
+	for (size_t w = 0; w < 4; w++) {
+		struct fingerprint *fp = &job.workers[w].fp;
+		struct fp_function *f = NULL;
+
+		for (size_t i = 0; i < fp->function_cnt; i++) {
+			if (fp->functions[i].class == CLASS_HOST)
+				f = &fp->functions[i];
+		}
+		assert_int_equal(f != NULL, w == 0);
+		if (f == NULL)
+			f = test_function(
+				&job, w,
+				test_frame(&job, w, FRAME_NONE, KIND_OPERATOR, "aten::gelu"),
+				CLASS_HOST, 0.001);
+		f->thread_ns = ns_of_ms(80 * ITERATIONS * (w == 0 ? more : 1));
+		starve(w, 0, w == 0 ? 80 : 1);
+	}
 }
 
 static void copies_of_the_only_rank_are_a_finding_with_their_rate(void **state)
@@ -334,9 +371,36 @@ static void a_live_job_is_not_accused_of_what_it_always_has(void **state)
 	assert_int_equal(report.finding_cnt, 0);
 }
 
+/* Which rank comes last is chance where all hosts do as much. */
+static void hosts_that_are_all_slow_are_named_though_collectives_spin(void **state)
+{
+	const struct finding *f;
+
+	(void)state;
+	spin(1);
+	ask();
+	assert_int_equal(report.finding_cnt, 1);
+	f = test_find(&report, "host-bound");
+	assert_non_null(f);
+	assert_true(f->all_workers);
+	assert_true(has_line(f, "that of rank 0, for which they wait"));
+}
+
+static void a_host_that_does_more_than_others_is_not_all_hosts(void **state)
+{
+	(void)state;
+	spin(4);
+	ask();
+	assert_null(test_find(&report, "host-bound"));
+	assert_true(report.finding_cnt > 0);
+	test_assert_ranks(&report.findings[0], "0");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(hosts_that_are_all_slow_are_named_though_collectives_spin),
+		TEST(a_host_that_does_more_than_others_is_not_all_hosts),
 		TEST(copies_of_the_only_rank_are_a_finding_with_their_rate),
 		TEST(advice_for_pinned_copies_is_not_to_pin),
 		TEST(a_checkpoint_s_copies_are_no_property_of_the_job),

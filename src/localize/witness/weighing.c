@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/witness/weighing.h"
 
+#include "base/stats.h"
+#include "localize/late/work.h"
 #include "localize/usercode.h"
 #include "model/thresholds.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool weighing_shares_workers(const struct accusation *a, const struct accusation *b)
@@ -238,6 +242,149 @@ static bool is_always_late(const struct job *job, const struct blame *blame,
 		always &= (double)blame->workers[w].late_iterations >= job->workers[w].iterations;
 	}
 	return always;
+}
+
+/* Thread time of the accused in the function, and of the others, per iteration: medians. */
+static double median_thread_ns(const struct job *job, const struct accusation *a, bool accused,
+			       double *scratch)
+{
+	const struct job_function *f = &job->functions.data[a->function];
+	size_t cnt = 0;
+
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		if (accusation_has(a, w) == accused)
+			scratch[cnt++] = f->of[w] != NULL ? (double)f->of[w]->thread_ns /
+								    job->workers[w].iterations
+							  : 0;
+	}
+	return stats_median(scratch, cnt);
+}
+
+/*
+ * Where hosts are slower than devices, each rank is late now and then, by what all of their threads
+ * do for as long.
+ */
+static bool is_common_work(const struct job *job, const struct accusation *a, double *scratch)
+{
+	if (a->witness != WITNESS_BLAME || a->class != CLASS_HOST || a->rotates || a->spread ||
+	    a->place_cnt > 0 || a->function == FRAME_NONE || a->worker_cnt == job->worker_cnt)
+		return false;
+	return median_thread_ns(job, a, true, scratch) - median_thread_ns(job, a, false, scratch) <
+	       COMMON_WORK * a->own_ns / (double)a->worker_cnt;
+}
+
+int weighing_drop_common(const struct job *job, accusations *list)
+{
+	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
+	size_t kept = 0;
+
+	if (scratch == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->cnt; i++) {
+		struct accusation a = list->data[i];
+
+		if (!is_common_work(job, &a, scratch))
+			list->data[kept++] = a;
+	}
+	list->cnt = kept;
+	return 0;
+}
+
+/* How many times as long as those with the same work a worker computes. 1: none has the same. */
+static double compute_ratio(const struct job *job, uint32_t worker, double *scratch)
+{
+	size_t cnt = 0;
+
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		if (w != worker && work_is_same(job, worker, w))
+			scratch[cnt++] = work_compute_ns(job, w);
+	}
+	return cnt > 0 ? work_compute_ns(job, worker) / stats_median(scratch, cnt) : 1;
+}
+
+/* The same of the function that holds most of the accusation. */
+static double function_ratio(const struct job *job, const struct accusation *a, double *scratch)
+{
+	const struct job_function *f;
+	size_t cnt = 0;
+
+	if (a->function == FRAME_NONE)
+		return 1;
+	f = &job->functions.data[a->function];
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		if (w != a->workers[0] && work_is_same(job, a->workers[0], w))
+			scratch[cnt++] = job_time_ns(job, f, w);
+	}
+	return cnt > 0 ? job_time_ns(job, f, a->workers[0]) / stats_median(scratch, cnt) : 1;
+}
+
+/* Whether it is one device that is little slower in all that it does: no two are alike. */
+static bool is_chip(const struct job *job, const struct accusation *a, double *scratch)
+{
+	double ratio;
+
+	if (a->witness != WITNESS_BLAME || a->class != CLASS_COMPUTE || a->rotates ||
+	    a->place_cnt > 0 || a->worker_cnt != 1 || !job->workers[a->workers[0]].fp->has_device)
+		return false;
+	ratio = compute_ratio(job, a->workers[0], scratch);
+	return ratio > 1 && ratio < CHIP_RATIO &&
+	       function_ratio(job, a, scratch) < 2 * CHIP_RATIO - 1;
+}
+
+int weighing_drop_chips(const struct job *job, accusations *list)
+{
+	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
+	size_t kept = 0;
+
+	if (scratch == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->cnt; i++) {
+		struct accusation a = list->data[i];
+
+		if (!is_chip(job, &a, scratch))
+			list->data[kept++] = a;
+	}
+	list->cnt = kept;
+	return 0;
+}
+
+/* The largest gain of another accusation: by blame, or, with all, of all workers outside of collectives. */
+static double largest_gain(const struct job *job, const accusations *list, bool all)
+{
+	double most = 0;
+
+	vec_foreach(a, list) {
+		bool counts = all ? a->class != CLASS_COMM && a->worker_cnt == job->worker_cnt
+				  : a->witness == WITNESS_BLAME;
+
+		if (counts && !a->usual)
+			most = fmax(most, net_gain(a));
+	}
+	return most;
+}
+
+/*
+ * Collectives are longer where ranks wait. What is left of it beside the waits that are known, and is
+ * little beside what the late ones cost, is no fault of links. All ranks communicate more than a
+ * healthy job does by design, too: that is no finding beside what costs much more.
+ */
+void weighing_drop_minor(const struct job *job, accusations *list)
+{
+	double late = largest_gain(job, list, false), common = largest_gain(job, list, true);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->cnt; i++) {
+		struct accusation a = list->data[i];
+		bool comm =
+			a.witness != WITNESS_BLAME && a.class == CLASS_COMM && a.flow.slow_cnt == 0;
+		bool design =
+			comm && a.witness == WITNESS_EXPECTATION && a.worker_cnt == job->worker_cnt;
+
+		if (!(comm && a.gain_ns < MINOR_COMM * late) &&
+		    !(design && a.gain_ns < MINOR_DESIGN * common))
+			list->data[kept++] = a;
+	}
+	list->cnt = kept;
 }
 
 void weighing_drop_slight(const struct job *job, const struct blame *blame,

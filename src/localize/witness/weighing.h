@@ -43,3 +43,21 @@ void weighing_drop_victims(const struct job *job, accusations *list);
  */
 void weighing_drop_slight(const struct job *job, const struct blame *blame,
 			  const struct accuse_options *options, accusations *list);
+
+/*
+ * Takes out a single device that is little slower than others with the same work in all that it does:
+ * no two are alike. Returns 0 or -ENOMEM. O(accusations * workers).
+ */
+_must_check_ int weighing_drop_chips(const struct job *job, accusations *list);
+
+/*
+ * Takes out accusations of communication that are little beside those of late ranks, or of what all ranks
+ * do outside of it.
+ */
+void weighing_drop_minor(const struct job *job, accusations *list);
+
+/*
+ * Takes out accusations by blame of host functions in which the others' threads are for as long.
+ * Returns 0 or -ENOMEM. O(accusations * workers).
+ */
+_must_check_ int weighing_drop_common(const struct job *job, accusations *list);

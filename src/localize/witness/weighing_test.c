@@ -169,6 +169,111 @@ static void what_rotates_without_a_place_is_jitter_up_to_three_percent(void **st
 	assert_false(stays(0.019, false));
 }
 
+/* An accusation by blame of worker 0 beside the given one. Whether that stays. */
+static bool stays_beside(enum witness witness, enum event_class class, size_t worker_cnt,
+			 double gain_frac, bool host_of_all)
+{
+	static const uint32_t all[] = { 0, 1, 2, 3 };
+	const struct job four = { .worker_cnt = 4, .iteration_ns = 100e6 };
+	struct accusation late = { .witness = host_of_all ? WITNESS_EXPECTATION : WITNESS_BLAME,
+				   .class = CLASS_HOST,
+				   .workers = all,
+				   .worker_cnt = host_of_all ? 4 : 1,
+				   .gain_ns = 40e6 };
+	struct accusation a = { .witness = witness,
+				.class = class,
+				.workers = all,
+				.worker_cnt = worker_cnt,
+				.gain_ns = gain_frac * 100e6 };
+	accusations list = { 0 };
+	bool ret;
+
+	assert_int_equal(vec_push(&list, late), 0);
+	assert_int_equal(vec_push(&list, a), 0);
+	weighing_drop_minor(&four, &list);
+	ret = list.cnt == 2;
+	vec_done(&list);
+	return ret;
+}
+
+static void communication_that_loses_little_beside_a_late_rank_is_no_finding(void **state)
+{
+	(void)state;
+	assert_false(stays_beside(WITNESS_DIFFERENCE, CLASS_COMM, 2, 0.039, false));
+	assert_true(stays_beside(WITNESS_DIFFERENCE, CLASS_COMM, 2, 0.041, false));
+	assert_true(stays_beside(WITNESS_DIFFERENCE, CLASS_HOST, 2, 0.02, false));
+	assert_true(stays_beside(WITNESS_BLAME, CLASS_COMM, 2, 0.02, false));
+}
+
+static void communication_of_all_is_design_beside_what_costs_more(void **state)
+{
+	(void)state;
+	assert_false(stays_beside(WITNESS_EXPECTATION, CLASS_COMM, 4, 0.19, true));
+	assert_true(stays_beside(WITNESS_EXPECTATION, CLASS_COMM, 4, 0.21, true));
+	assert_true(stays_beside(WITNESS_EXPECTATION, CLASS_COMM, 2, 0.19, true));
+}
+
+/* All threads are as long in a function by which worker 2 is late now and then. */
+static void what_all_threads_do_for_as_long_accuses_none(void **state)
+{
+	(void)state;
+	for (int common = 0; common < 2; common++) {
+		struct accusation a = { .witness = WITNESS_BLAME,
+					.class = CLASS_HOST,
+					.own_ns = 8e6 };
+		const uint32_t worker = 2;
+		struct job joined;
+		accusations list = { 0 };
+
+		test_job_init(&job, WORKERS, 1000, 10);
+		for (size_t w = 0; w < WORKERS; w++)
+			test_function(&job, w,
+				      test_frame(&job, w, FRAME_NONE, KIND_OPERATOR, "aten::gelu"),
+				      CLASS_HOST, 0.1)
+				->thread_ns = w == 2 || common != 0 ? 100000000 : 20000000;
+		assert_int_equal(job_init(&joined, job.fps, job.cnt), 0);
+		a.workers = &worker;
+		a.worker_cnt = 1;
+		a.function = job_function_find(&joined, 0, CLASS_HOST);
+		assert_int_not_equal(a.function, FRAME_NONE);
+		assert_int_equal(vec_push(&list, a), 0);
+		assert_int_equal(weighing_drop_common(&joined, &list), 0);
+		assert_int_equal(list.cnt, 1 - common);
+		vec_done(&list);
+		job_done(&joined);
+		test_job_done(&job);
+	}
+}
+
+/* On a crowded host all are late, worker 2 not much more, but at a place of its own. */
+static void who_is_late_at_its_own_place_need_not_stand_out(void **state)
+{
+	static const struct test_place noise = { "backward", KIND_PYTHON, "train.py: loss",
+						 CLASS_HOST };
+
+	(void)state;
+	for (int own = 0; own < 2; own++) {
+		test_job_init(&job, 2, 0, 0);
+		for (size_t i = 0; i < 8; i++) {
+			test_iterate(&job);
+			for (size_t w = 0; w < 2; w++) {
+				test_work(&job, w, &test_mm, 60);
+				test_work(&job, w, &noise, i % 2 == w ? 34 : 2);
+			}
+			test_work(&job, 1, own != 0 ? &read_file : &noise, i % 2 != 0 ? 40 : 0.01);
+			test_meet(&job, 0, 0, 2, 5);
+		}
+		test_finish(&job);
+		report = test_localize(&job, NULL);
+		if (own != 0) {
+			assert_true(report.finding_cnt > 0);
+			test_assert_ranks(&report.findings[0], "1");
+			assert_string_equal(report.findings[0].name, "data.py: read");
+		}
+		(void)done(NULL);
+	}
+}
+
 /* Four stages of one worker each, which only send messages; the last one has the loss. */
 static void a_kernel_of_one_stage_is_no_slow_device(void **state)
 {
@@ -203,6 +308,10 @@ int main(void)
 		TEST(devices_of_one_kind_differ_by_some_percent),
 		TEST(a_device_that_is_slower_than_that_is_a_finding),
 		cmocka_unit_test(what_rotates_without_a_place_is_jitter_up_to_three_percent),
+		cmocka_unit_test(communication_that_loses_little_beside_a_late_rank_is_no_finding),
+		cmocka_unit_test(communication_of_all_is_design_beside_what_costs_more),
+		TEST(what_all_threads_do_for_as_long_accuses_none),
+		TEST(who_is_late_at_its_own_place_need_not_stand_out),
 		TEST(a_kernel_of_one_stage_is_no_slow_device),
 	};
 
