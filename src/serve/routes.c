@@ -44,6 +44,10 @@ static const struct route_param exclude_params[] = {
 	TEXT("form", "slurm (also if absent) or kubernetes."),
 	NUMBER("jobs", 1000000, "Machines that were accused in so many jobs; absent: 3."),
 };
+static const struct route_param compare_params[] = {
+	TEXT("a", "The id of the report before, as /api/v1/reports lists it."),
+	TEXT("b", "The id of the report after."),
+};
 #define METRICS_HELP "ask the server of `perftracker run --ui`, or set --metrics there"
 #define PARAMS(list) .params = (list), .param_cnt = ARRAY_SIZE(list)
 
@@ -69,6 +73,9 @@ const struct route routes_table[] = {
 	{ "/api/v1/reports/{report}", type_json, api_report, "getReport",
 	  "A report as it was made: report-schema.json is its contract.", "Report",
 	  "GET /api/v1/reports lists the reports", PARAMS(report_params) },
+	{ "/api/v1/compare", type_json, api_compare, "compareReports",
+	  "What changed from report a to report b, as `perftracker diff` says; 202 while it is compared.",
+	  "Comparison", "/compare lists the reports that can be compared", PARAMS(compare_params) },
 	{ "/api/v1/hosts", type_json, api_hosts, "listHosts",
 	  "Hosts that findings accused, by the number of jobs.", "Hosts",
 	  "GET /api/v1/openapi.json describes the answer" },
@@ -141,6 +148,8 @@ static unsigned status_of(int error)
 		return MHD_HTTP_CONFLICT;
 	if (error == -ENOSYS)
 		return MHD_HTTP_NOT_IMPLEMENTED;
+	if (error == -EBADMSG)
+		return MHD_HTTP_UNPROCESSABLE_CONTENT;
 	return error == -EINVAL || error == -ENOTUNIQ ? MHD_HTTP_BAD_REQUEST
 						      : MHD_HTTP_SERVICE_UNAVAILABLE;
 }

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "serve/archive.h"
-#include "serve/comparer.h"
+#include "serve/childtext.h"
 #include "serve/feed.h"
 #include "serve/http/server.h"
 
@@ -38,7 +38,7 @@ struct routes {
 	struct archive archive;
 	struct feed *feed;
 	const struct routes_live *live; /* NULL: only what is written is shown */
-	struct comparer *comparer;	/* NULL: nothing is compared */
+	struct childtext *childtext;	/* other commands as children; NULL: none */
 	server_answer_fn post;		/* of a POST to ROUTES_POST_PATH: what agents ask */
 	void *post_arg;
 };
@@ -51,7 +51,8 @@ struct call {
 };
 
 /*
- * Returns 0; -ENOENT, -EINVAL: the client's fault; -EBUSY, -EALREADY: not now; -ENOSYS: not on this server;
+ * Returns 0; -ENOENT, -EINVAL, -EBADMSG (422): the client's fault; -EBUSY, -EALREADY: not now; -ENOSYS: not on
+ * this server;
  * else ours; with a line in err.
  */
 typedef int (*route_fn)(struct call *call, struct answer *ret);
@@ -101,6 +102,7 @@ int api_profile(struct call *call, struct answer *ret);
 int api_history(struct call *call, struct answer *ret);
 int api_reports(struct call *call, struct answer *ret);
 int api_report(struct call *call, struct answer *ret);
+int api_compare(struct call *call, struct answer *ret);
 int api_hosts(struct call *call, struct answer *ret);
 int api_exclude(struct call *call, struct answer *ret);
 int api_metrics(struct call *call, struct answer *ret);

@@ -75,13 +75,44 @@ class Compare(ServeTest):
             self.assertLess(time.monotonic(), end)
             time.sleep(0.05)
 
-    def diff(self, store: Store, a: str, b: str) -> str:
+    def diff(self, store: Store, a: str, b: str, form: str = "html") -> str:
         done = subprocess.run(
-            [PROGRAM, "diff", "--format", "html", a, b],
+            [PROGRAM, "diff", "--format", form, a, b],
             check=True, capture_output=True, text=True,
             env={**os.environ, "PERFTRACKER_STORE": str(store.path)},
         )  # fmt: skip
         return done.stdout
+
+    def ask_json(self, server: Server, a: str, b: str) -> Answer:
+        end = time.monotonic() + LIMIT_S
+        while True:
+            answer = server.get(f"/api/v1/compare?a={a}&b={b}")
+            if answer.status != 202:
+                return answer
+            self.assertEqual(answer.json()["state"], "comparing")
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+
+    def test_the_api_says_what_diff_says_as_json(self) -> None:
+        store, server = self.fill()
+        answer = self.ask_json(server, f"{KEY}-1", f"{KEY}-2")
+        self.assertEqual(answer.status, 200)
+        self.assertIn("application/json", answer.headers["Content-Type"])
+        self.assertEqual(
+            answer.json(), json.loads(self.diff(store, f"{KEY}/1", f"{KEY}/2", "json"))
+        )
+        for query, status in (
+            ("", 400), (f"?a={KEY}-1", 400), (f"?a={KEY}-1&b={KEY}-1", 400),
+            (f"?a={KEY}-1&b={KEY}-3", 404), (f"?a=%3Cb%3E&b={KEY}-1", 404),
+        ):  # fmt: skip
+            wrong = server.get(f"/api/v1/compare{query}")
+            self.assertEqual(wrong.status, status, query)
+            self.assertEqual(sorted(wrong.json()), ["error", "help", "status"])
+        store.base.execute("UPDATE fingerprint SET data = x'00' WHERE number = 2")
+        store.base.commit()
+        damaged = self.ask_json(server, f"{KEY}-2", f"{KEY}-1")
+        self.assertEqual(damaged.status, 422)
+        self.assertIn(f"{KEY}/2", damaged.json()["error"])
 
     def ids(self, server: Server) -> dict[str, str]:
         reports = server.get("/api/v1/reports").json()["reports"]

@@ -186,10 +186,10 @@ static int serve(const struct serve_options *options, char **folders, int cnt, s
 	store_place(options->store, routes.archive.place, sizeof(routes.archive.place));
 	routes.archive.catalog = catalog_new((const char *const *)folders, (size_t)cnt);
 	routes.feed = feed_new(routes.archive.place, clock_wall_ns());
-	routes.comparer = comparer_new(&(struct comparer_options){ .place = routes.archive.place });
+	routes.childtext = childtext_new(&(struct childtext_options){ .place = routes.archive.place });
 	routes.post_arg = mcp;
 	if (ret == 0 && (routes.archive.catalog == NULL || routes.feed == NULL || mcp == NULL ||
-			 routes.comparer == NULL))
+			 routes.childtext == NULL))
 		ret = err_set(err, ENOMEM, "out of memory");
 	if (ret == 0)
 		ret = check_inputs(&routes.archive, folders, cnt, err);
@@ -202,7 +202,7 @@ static int serve(const struct serve_options *options, char **folders, int cnt, s
 		serve_until_signal(server, routes.feed, signals);
 	}
 	(void)server_close(server);
-	(void)comparer_free(routes.comparer);
+	(void)childtext_free(routes.childtext);
 	(void)tokens_free(tokens);
 	(void)feed_free(routes.feed);
 	(void)mcp_free(mcp);

@@ -80,8 +80,8 @@ static int open_parts(const struct uiserver *ui, struct routes *routes, struct s
 	routes->live = setup->live;
 	routes->archive.catalog = catalog_new(NULL, 0);
 	routes->feed = feed_new(ui->place, clock_wall_ns());
-	routes->comparer = comparer_new(&(struct comparer_options){ .place = ui->place });
-	if (routes->archive.catalog == NULL || routes->feed == NULL || routes->comparer == NULL)
+	routes->childtext = childtext_new(&(struct childtext_options){ .place = ui->place });
+	if (routes->archive.catalog == NULL || routes->feed == NULL || routes->childtext == NULL)
 		return err_set(err, ENOMEM, "out of memory");
 	return server_open(&how, ret, err);
 }
@@ -101,7 +101,7 @@ static void *ui_main(void *arg)
 		serve(ui, server, routes.feed);
 	}
 	(void)server_close(server);
-	(void)comparer_free(routes.comparer);
+	(void)childtext_free(routes.childtext);
 	(void)feed_free(routes.feed);
 	archive_done(&routes.archive);
 	return NULL;
