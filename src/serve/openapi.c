@@ -261,6 +261,7 @@ static const struct schema schemas[] = {
 	{ "Reports", "", FIELDS(reports) },
 	{ "ReportRow", "", FIELDS(report_row) },
 	{ "Report", "A report: docs/report-schema.json.", NULL, 0 },
+	{ "Timeline", "A part of a timeline: docs/timebins-schema.json.", NULL, 0 },
 	{ "Comparison", "A comparison: docs/compare-schema.json.", NULL, 0 },
 	{ "Hosts", "", FIELDS(hosts) },
 	{ "Host", "", FIELDS(host) },

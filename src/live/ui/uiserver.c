@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "serve/http/server.h"
+#include "serve/timelineask.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -81,7 +82,12 @@ static int open_parts(const struct uiserver *ui, struct routes *routes, struct s
 	routes->archive.catalog = catalog_new(NULL, 0);
 	routes->feed = feed_new(ui->place, clock_wall_ns());
 	routes->childtext = childtext_new(&(struct childtext_options){ .place = ui->place });
-	if (routes->archive.catalog == NULL || routes->feed == NULL || routes->childtext == NULL)
+	routes->traces =
+		childtext_new(&(struct childtext_options){ .place = ui->place,
+							   .bytes_max = TIMELINE_TRACE_BYTES_MAX,
+							   .entry_max = TIMELINE_TRACE_ENTRIES });
+	if (routes->archive.catalog == NULL || routes->feed == NULL || routes->childtext == NULL ||
+	    routes->traces == NULL)
 		return err_set(err, ENOMEM, "out of memory");
 	return server_open(&how, ret, err);
 }
@@ -102,6 +108,7 @@ static void *ui_main(void *arg)
 	}
 	(void)server_close(server);
 	(void)childtext_free(routes.childtext);
+	(void)childtext_free(routes.traces);
 	(void)feed_free(routes.feed);
 	archive_done(&routes.archive);
 	return NULL;

@@ -216,6 +216,7 @@ void pageparts_report_nav(struct str *out, const char *id, const json_t *report,
 	if (json_array_size(json_object_get(json_object_get(report, "stacks"), "functions")) > 1)
 		put_nav_link(out, "/reports/", id, "/flame", "Call stacks, with search",
 			     strcmp(here, "flame") == 0);
+	put_nav_link(out, "/reports/", id, "/timeline", "Timeline", strcmp(here, "timeline") == 0);
 	put_nav_link(out, "/compare?b=", id, "", "Compare", false);
 	put_nav_link(out, "/api/v1/reports/", id, "", "JSON", false);
 	str_append(out, "</nav>\n");
