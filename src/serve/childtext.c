@@ -35,6 +35,7 @@ struct entry {
 	char *words;	    /* each with its NUL; NULL: free */
 	size_t words_bytes; /* of all */
 	const char *what, *instead;
+	bool as_is;
 	enum childtext_state state;
 	uint64_t order; /* of the question */
 	int64_t end_ns; /* of its keeping */
@@ -64,7 +65,7 @@ struct child {
 	bool late, large, stopped;
 };
 
-/* The caller's environment with the server's store. A URL on a command line would show its password. */
+/* The caller's environment with the server's store (NULL: unchanged). A URL on a command line would show its password. */
 static const char **make_environment(const char *store)
 {
 	size_t cnt = 0, kept = 0;
@@ -74,7 +75,7 @@ static const char **make_environment(const char *store)
 		cnt++;
 	ret = calloc(cnt + 2, sizeof(*ret));
 	for (size_t i = 0; ret != NULL && i < cnt; i++) {
-		if (strncmp(environ[i], "PERFTRACKER_STORE=", 18) != 0)
+		if (store == NULL || strncmp(environ[i], "PERFTRACKER_STORE=", 18) != 0)
 			ret[kept++] = environ[i];
 	}
 	if (ret != NULL)
@@ -82,14 +83,14 @@ static const char **make_environment(const char *store)
 	return ret;
 }
 
-static void limit_child(pid_t pid, int limit_ms)
+static void limit_child(pid_t pid, int limit_ms, bool of_memory)
 {
 	const rlim_t seconds = (rlim_t)limit_ms / 1000 + 1;
 	const struct rlimit memory = { MEMORY_BYTES_MAX, MEMORY_BYTES_MAX },
 			    time = { seconds, seconds }, core = { 0, 0 };
 
 	(void)setpriority(PRIO_PROCESS, (id_t)pid, LOWEST_PRIORITY);
-	if (!sanitized) /* a sanitizer reserves terabytes */
+	if (of_memory && !sanitized) /* a sanitizer reserves terabytes */
 		(void)prlimit(pid, RLIMIT_AS, &memory, NULL);
 	(void)prlimit(pid, RLIMIT_CPU, &time, NULL); /* also when the server is killed */
 	(void)prlimit(pid, RLIMIT_CORE, &core, NULL);
@@ -99,7 +100,7 @@ static int start_child(const struct childtext *childtext, const struct entry *en
 		       struct child *child)
 {
 	const char *argv[CHILDTEXT_WORDS_MAX + 2] = { childtext->program };
-	const char **environment = make_environment(childtext->store);
+	const char **environment = make_environment(entry->as_is ? NULL : childtext->store);
 	int out[2], err[2], ret;
 	size_t cnt = 1;
 
@@ -128,7 +129,7 @@ static int start_child(const struct childtext *childtext, const struct entry *en
 	child->fds[0] = out[0];
 	child->fds[1] = err[0];
 	if (ret == 0)
-		limit_child(child->pid, childtext->limit_ms);
+		limit_child(child->pid, childtext->limit_ms, !entry->as_is);
 	return ret;
 }
 
@@ -373,6 +374,7 @@ static int begin(struct childtext *childtext, const struct childtext_question *q
 				 .words_bytes = words->len,
 				 .what = question->what,
 				 .instead = question->instead,
+				 .as_is = question->as_is,
 				 .order = childtext->order++ };
 	*words = (struct str){ 0 };
 	(void)pthread_cond_signal(&childtext->news);

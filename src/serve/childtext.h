@@ -29,6 +29,11 @@ struct childtext_question {
 	const char *words[CHILDTEXT_WORDS_MAX]; /* without the program; NULL behind the last one */
 	const char *what;			/* a constant: "the comparison" */
 	const char *instead; /* a constant, after a limit: "`perftracker diff` ... has no limit" */
+	/*
+	 * With the server's own environment, and without a limit of memory: for what looks at this machine, where
+	 * drivers map far more than they use.
+	 */
+	bool as_is;
 };
 
 enum childtext_state { CHILDTEXT_WAITS, CHILDTEXT_DONE, CHILDTEXT_FAILED };

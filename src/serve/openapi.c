@@ -263,6 +263,7 @@ static const struct schema schemas[] = {
 	{ "Report", "A report: docs/report-schema.json.", NULL, 0 },
 	{ "Timeline", "A part of a timeline: docs/timebins-schema.json.", NULL, 0 },
 	{ "Comparison", "A comparison: docs/compare-schema.json.", NULL, 0 },
+	{ "Doctor", "Checks of a host: docs/doctor-schema.json.", NULL, 0 },
 	{ "Hosts", "", FIELDS(hosts) },
 	{ "Host", "", FIELDS(host) },
 	{ "HostKind", "", FIELDS(host_kind) },

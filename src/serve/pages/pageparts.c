@@ -32,7 +32,7 @@ void pageparts_open_with(struct str *out, const char *title, const char *script)
 		" - PerfTracker</title></head>\n<body><a class=\"skip\" href=\"#main\">"
 		"Skip to the content</a>\n<header class=\"top\"><nav aria-label=\"Pages\">"
 		"<a class=\"brand\" href=\"/\">PerfTracker</a> <a href=\"/\">Jobs</a> "
-		"<a href=\"/compare\">Compare</a> <a href=\"/hosts\">Hosts</a> <a href=\"/api/v1/openapi.json\">API</a>"
+		"<a href=\"/compare\">Compare</a> <a href=\"/hosts\">Hosts</a> <a href=\"/doctor\">Doctor</a> <a href=\"/api/v1/openapi.json\">API</a>"
 		"</nav></header>\n<main id=\"main\" tabindex=\"-1\">\n");
 }
 

@@ -104,8 +104,11 @@ static void draw_row(struct drawing *d, const json_t *row, const char *rank_name
 {
 	const char *name = json_string_value(json_object_get(row, "name"));
 	const json_t *spans = json_object_get(row, "spans");
+	static const char sampled[] = "python (sampled), "; /* there is little room */
 	_cleanup_(str_done) struct str label = { 0 };
 
+	if (name != NULL && begins(name, sampled))
+		name += strlen(sampled);
 	str_append(&label, name != NULL ? name : "");
 	if (label.len > 26 && str_error(&label) == 0) {
 		label.len = 25;
@@ -245,16 +248,16 @@ static void put_row(struct str *out, const json_t *names, const json_t *rank, co
 	const json_t *totals = json_object_get(row, "totals");
 	const char *name = json_string_value(json_object_get(row, "name"));
 
-	str_printf(out, "<tr><td class=\"n\">%s%lld</td><td>",
+	str_printf(out, "<tr><td class=\"n\" data-name=\"Rank\">%s%lld</td><td data-name=\"Host\">",
 		   json_is_true(json_object_get(rank, "flagged")) ? "\xe2\x97\x86 " : "",
 		   (long long)json_integer_value(json_object_get(rank, "rank")));
 	markup_text_short(out, json_string_value(json_object_get(rank, "host")), 60);
-	str_append(out, "</td><td>");
+	str_append(out, "</td><td data-name=\"Row\">");
 	markup_text_short(out, name, 60);
-	str_append(out, "</td><td>");
+	str_append(out, "</td><td><div>");
 	for (size_t i = 0; i < json_array_size(totals); i++)
 		put_total(out, names, json_array_get(totals, i), i == 0);
-	str_append(out, "</td></tr>\n");
+	str_append(out, "</div></td></tr>\n");
 }
 
 void timelinepicture_tables(struct str *out, const json_t *bins)
@@ -263,12 +266,13 @@ void timelinepicture_tables(struct str *out, const json_t *bins)
 
 	if (json_array_size(ranks) == 0)
 		return;
-	str_append(out,
-		   "<h2>The same as numbers</h2>\n<div class=\"scroll\" tabindex=\"0\" "
-		   "role=\"region\" aria-label=\"Numbers of the timeline\"><table><thead><tr>"
-		   "<th scope=\"col\" class=\"n\">Rank</th><th scope=\"col\">Host</th>"
-		   "<th scope=\"col\">Row</th><th scope=\"col\">What took most time by itself, "
-		   "in how many executions</th></tr></thead><tbody>\n");
+	str_append(
+		out,
+		"<details><summary>The same as numbers</summary><div class=\"scroll\" tabindex=\"0\" "
+		"role=\"region\" aria-label=\"Numbers of the timeline\"><table class=\"findings\"><thead><tr>"
+		"<th scope=\"col\" class=\"n\">Rank</th><th scope=\"col\">Host</th>"
+		"<th scope=\"col\">Row</th><th scope=\"col\">What took most time by itself, "
+		"in how many executions</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < json_array_size(ranks); i++) {
 		const json_t *rank = json_array_get(ranks, i);
 		const json_t *rows = json_object_get(rank, "rows");
@@ -276,5 +280,5 @@ void timelinepicture_tables(struct str *out, const json_t *bins)
 		for (size_t k = 0; k < json_array_size(rows); k++)
 			put_row(out, json_object_get(bins, "names"), rank, json_array_get(rows, k));
 	}
-	str_append(out, "</tbody></table></div>\n");
+	str_append(out, "</tbody></table></div></details>\n");
 }
