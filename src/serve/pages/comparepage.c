@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define REFRESH_S 1u
-#define LINES_MAX 8
 
 static void put_select(struct str *out, const char *name, const char *label,
 		       const struct str *options)
@@ -103,27 +102,6 @@ static void put_nav(struct str *out, const struct pair *pair)
 		   "\">The other way round</a> <a href=\"/compare\">Choose others</a></nav>\n");
 }
 
-/* The child's messages, each without the name of the program. */
-static void put_lines(struct str *out, const struct str *why)
-{
-	static const char name[] = "perftracker: ";
-	const char *at = str_borrow(why);
-
-	for (int i = 0; i < LINES_MAX && *at != '\0'; i++) {
-		size_t len = strcspn(at, "\n");
-		const char *begin = at;
-		struct str line = { 0 };
-
-		if (strncmp(begin, name, strlen(name)) == 0)
-			begin += strlen(name);
-		str_append_len(&line, begin, len - (size_t)(begin - at));
-		str_append(out, "<p class=\"note\">");
-		markup_take(out, &line);
-		str_append(out, "</p>\n");
-		at += len + (at[len] == '\n');
-	}
-}
-
 static void put_done(const struct pair *pair, const struct str *page, const struct str *why,
 		     struct answer *ret)
 {
@@ -132,7 +110,7 @@ static void put_done(const struct pair *pair, const struct str *page, const stru
 	put_nav(&nav, pair);
 	if (why->len > 0) {
 		str_append(&nav, "<section class=\"parts\" aria-label=\"Left out\">\n");
-		put_lines(&nav, why);
+		pageparts_lines(&nav, why);
 		str_append(&nav, "</section>\n");
 	}
 	pageparts_document(&ret->body, page, &nav);
@@ -157,7 +135,7 @@ static void put_failure(const struct pair *pair, const struct str *why, struct a
 	put_nav(&ret->body, pair);
 	pageparts_card(&ret->body, "inconclusive", "Not compared",
 		       "The two reports could not be compared");
-	put_lines(&ret->body, why);
+	pageparts_lines(&ret->body, why);
 	pageparts_close(&ret->body);
 	ret->status = MHD_HTTP_UNPROCESSABLE_CONTENT;
 }

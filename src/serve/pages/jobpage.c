@@ -244,7 +244,7 @@ static void put_page(struct job_page *page, struct str *out)
 	put_pace(page, out, live);
 	if (live != NULL)
 		livepart_put_ranks(out, live, page->key);
-	pageparts_findings(out, report);
+	pageparts_findings(out, report, report != NULL ? id : NULL);
 	put_table(out, "Reports",
 		  "<th scope=\"col\">Made (UTC)</th><th scope=\"col\">Why</th><th "
 		  "scope=\"col\">Verdict</th><th scope=\"col\">Reason</th><th scope=\"col\" "

@@ -19,7 +19,6 @@
 #define REFRESH_S 1u
 #define MANY_RANKS 16
 #define MANY_COLUMNS "120"
-#define LINES_MAX 4
 #define LEAST_US 100.0 /* of a part */
 
 /* What is drawn, in microseconds after the first record. */
@@ -234,24 +233,6 @@ static void put_timeline(struct str *out, const struct view *v, const json_t *bi
 	str_append(out, "</section>\n");
 }
 
-static void put_lines(struct str *out, const struct str *why)
-{
-	static const char name[] = "perftracker: ";
-	const char *at = str_borrow(why);
-
-	for (int i = 0; i < LINES_MAX && *at != '\0'; i++) {
-		size_t len = strcspn(at, "\n");
-		size_t skip = strncmp(at, name, strlen(name)) == 0 ? strlen(name) : 0;
-		struct str line = { 0 };
-
-		str_append_len(&line, at + skip, len - skip);
-		str_append(out, "<p class=\"note\">");
-		markup_take(out, &line);
-		str_append(out, "</p>\n");
-		at += len + (at[len] == '\n');
-	}
-}
-
 static int put_state(const struct timelineask *asked, struct call *call, const json_t *report,
 		     int state, struct str *texts[2], struct answer *ret)
 {
@@ -269,7 +250,7 @@ static int put_state(const struct timelineask *asked, struct call *call, const j
 	}
 	if (state == CHILDTEXT_FAILED) {
 		str_append(out, "<h2>This report keeps no traces</h2>\n");
-		put_lines(out, texts[1]);
+		pageparts_lines(out, texts[1]);
 		put_how(out);
 		ret->status = MHD_HTTP_UNPROCESSABLE_CONTENT;
 		return 0;
@@ -282,7 +263,7 @@ static int put_state(const struct timelineask *asked, struct call *call, const j
 		put_elsewhere(out, &v);
 	} else {
 		put_timeline(out, &v, bins);
-		put_lines(out, texts[1]);
+		pageparts_lines(out, texts[1]);
 		put_file(out, &v);
 	}
 	json_decref(bins);
