@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
 import json
 import os
 import pathlib
@@ -234,16 +233,6 @@ class Compare(ServeTest):
         self.assertEqual(server.get(query).status, 202)
         self.assertEqual(server.end(), 0)
         self.assertFalse(pathlib.Path(f"/proc/{child}").exists())
-
-    def child_of(self, server: Server) -> int:
-        end = time.monotonic() + LIMIT_S
-        while time.monotonic() < end:
-            for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-                with contextlib.suppress(OSError):
-                    pid, rest = stat.parent.name, stat.read_text().rpartition(")")[2].split()
-                    if int(rest[1]) == server.process.pid and rest[0] != "Z":
-                        return int(pid)
-        raise AssertionError("the server has no child")
 
     def test_a_folder_alone_needs_no_store(self) -> None:
         self.fill()

@@ -193,3 +193,13 @@ class ServeTest(unittest.TestCase):
         store = Store(self.folder / "store.db")
         self.addCleanup(store.base.close)
         return store
+
+    def child_of(self, server: Server) -> int:
+        end = time.monotonic() + LIMIT_S
+        while time.monotonic() < end:
+            for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+                with contextlib.suppress(OSError):
+                    pid, rest = stat.parent.name, stat.read_text().rpartition(")")[2].split()
+                    if int(rest[1]) == server.process.pid and rest[0] != "Z":
+                        return int(pid)
+        raise AssertionError("the server has no child")
