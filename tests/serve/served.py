@@ -29,11 +29,12 @@ SECOND = 10**9
 # What a report says of the call stacks of its culprit; no golden report has some.
 STACKS = {
     "stacks": {
-        "rank": 2, "culprit": True, "peers": 3,
+        "rank": 2, "culprit": True, "peers": 3, "compared": "0-3",
         "functions": [
             {"name": "main", "parent": None, "class": "host", "ms": 90.0, "peers_ms": 40.0},
             {"name": "forward", "parent": 0, "class": "compute", "ms": 40.0, "peers_ms": 38.0},
-            {"name": HOSTILE, "parent": 0, "class": "host", "ms": 45.0, "peers_ms": 1.0},
+            {"name": HOSTILE, "parent": 0, "class": "host", "ms": 45.0, "peers_ms": 1.0,
+             "ranks": "1-2"},
         ],
     }
 }  # fmt: skip

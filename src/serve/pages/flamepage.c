@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define NODES_MAX 20000u
-#define RANKS_MAX 200000u /* of all sets; PerfTracker writes 65 a node at most */
+#define RANKS_MAX 30000u /* of all sets: PerfTracker writes 400 nodes of 65 at most */
 #define DEFAULT_MS 1000.0 /* a report without iterations counts time per second of the window */
 
 static enum event_class class_of(const char *name)
@@ -50,7 +50,7 @@ static const int *take_ranks(struct rank_sets *sets, const json_t *text, size_t 
 	if (ranks == NULL || sets->rank_cnt > RANKS_MAX || rankset_parse(ranks, &set, NULL) < 0)
 		return NULL;
 	sets->rank_cnt += set.cnt;
-	if (vec_push(&sets->list, set.data) < 0) {
+	if (set.cnt > RANKS_MAX || vec_push(&sets->list, set.data) < 0) {
 		vec_done(&set);
 		return NULL;
 	}

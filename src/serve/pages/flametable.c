@@ -2,6 +2,7 @@
 #include "serve/pages/flametable.h"
 
 #include "base/vec.h"
+#include "model/rankset.h"
 #include "report/html/markup.h"
 #include "report/phrase.h"
 #include "serve/pages/pageparts.h"
@@ -20,13 +21,40 @@ struct line {
 	const char *name;
 	double self_ms, total_ms, peers_ms,
 		peers_self_ms; /* total: without recursion counted twice */
-	size_t places;
-	size_t with; /* a place that not all compared ranks have; SIZE_MAX: all have all */
+	/* On which ranks it was seen at any place. */
+	bool on_all;
+	rankset_vec ranks;
 };
 
 struct lines {
 	VEC(struct line) list;
 };
+
+static void lines_done(struct lines *lines)
+{
+	vec_foreach(line, &lines->list)
+		vec_done(&line->ranks);
+	vec_done(&lines->list);
+}
+
+static bool has_rank(const struct line *line, int rank)
+{
+	vec_foreach(known, &line->ranks) {
+		if (*known == rank)
+			return true;
+	}
+	return false;
+}
+
+/* Adds the ranks of one place; what memory does not suffice for is not known. */
+static void add_ranks(struct line *line, const struct report_flame_node *node)
+{
+	line->on_all |= node->rank_cnt == 0;
+	for (size_t i = 0; i < node->rank_cnt && !line->on_all; i++) {
+		if (!has_rank(line, node->ranks[i]) && vec_push(&line->ranks, node->ranks[i]) < 0)
+			line->on_all = true;
+	}
+}
 
 static double ms_of(double ms)
 {
@@ -57,7 +85,7 @@ static struct line *find_line(struct lines *lines, const char *name)
 		if (strcmp(line->name, name) == 0)
 			return line;
 	}
-	if (vec_push(&lines->list, (struct line){ .name = name, .with = SIZE_MAX }) < 0)
+	if (vec_push(&lines->list, (struct line){ .name = name }) < 0)
 		return NULL;
 	return &lines->list.data[lines->list.cnt - 1];
 }
@@ -76,9 +104,7 @@ static void add_node(struct lines *lines, const struct report_flame *flame, size
 		line->total_ms += ms_of(node->ms);
 		line->peers_ms += ms_of(node->peers_ms);
 	}
-	line->places++;
-	if (node->rank_cnt > 0 && line->with == SIZE_MAX)
-		line->with = i;
+	add_ranks(line, node);
 }
 
 static int by_difference(const void *a, const void *b)
@@ -116,17 +142,27 @@ static void put_name(struct str *out, const char *id, const char *name)
 	str_append(out, "</bdi></a></td>");
 }
 
-static void put_ranks(struct str *out, const struct report_flame *flame, size_t node)
+static int by_number(const void *a, const void *b)
+{
+	const int *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void put_ranks(struct str *out, const struct report_flame *flame, const struct line *line)
 {
 	struct str text = { 0 };
+	size_t cnt = line->ranks.cnt;
 
+	if (cnt > 0)
+		qsort(line->ranks.data, cnt, sizeof(int), by_number);
 	str_append(out, "<td data-name=\"Seen on\">");
 	if (flame->compared_cnt == 0)
 		str_append(&text, "not known");
-	else if (node == SIZE_MAX)
+	else if (line->on_all || cnt >= flame->compared_cnt)
 		str_append(&text, "all");
 	else
-		phrase_rank_list(&text, flame->nodes[node].ranks, flame->nodes[node].rank_cnt, 60);
+		phrase_rank_list(&text, line->ranks.data, cnt, 60);
 	markup_take(out, &text);
 	str_append(out, "</td></tr>\n");
 }
@@ -168,7 +204,7 @@ static void put_all(struct str *out, const struct report_flame *flame, const str
 		put_ms(out, "Peers by itself", line->peers_self_ms);
 		put_ms(out, "With what it calls", line->total_ms);
 		put_ms(out, "Peers with that", line->peers_ms);
-		put_ranks(out, flame, line->with);
+		put_ranks(out, flame, line);
 	}
 	close_table(out, cnt - shown);
 }
@@ -207,8 +243,7 @@ static void put_related(struct str *out, const struct report_flame *flame, const
 			continue;
 		line->total_ms += ms_of(node->ms);
 		line->peers_ms += ms_of(node->peers_ms);
-		if (node->rank_cnt > 0 && line->with == SIZE_MAX)
-			line->with = i;
+		add_ranks(line, node);
 	}
 	if (lines.list.cnt > 0)
 		qsort(lines.list.data, lines.list.cnt, sizeof(*lines.list.data), by_time);
@@ -222,11 +257,11 @@ static void put_related(struct str *out, const struct report_flame *flame, const
 			put_name(out, id, lines.list.data[i].name);
 			put_ms(out, "Time", lines.list.data[i].total_ms);
 			put_ms(out, "Peers", lines.list.data[i].peers_ms);
-			put_ranks(out, flame, lines.list.data[i].with);
+			put_ranks(out, flame, &lines.list.data[i]);
 		}
 		close_table(out, lines.list.cnt - shown);
 	}
-	vec_done(&lines.list);
+	lines_done(&lines);
 }
 
 static bool is_known(const struct report_flame *flame, const char *name)
@@ -279,7 +314,7 @@ void flametable_put(struct str *out, const struct report_flame *all, const char 
 	if (chosen != NULL && chosen[0] != '\0')
 		put_chosen(out, flame, id, chosen);
 	put_all(out, flame, &lines, id);
-	vec_done(&lines.list);
+	lines_done(&lines);
 	free(own);
 	free(own_peers);
 }
