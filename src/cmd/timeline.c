@@ -460,6 +460,17 @@ static int draw_report(struct timeline_args *a, char **words, int cnt, struct ma
 	return status;
 }
 
+/* Options of a part say nothing of a whole trace. */
+static int check_part(const struct timeline_args *a)
+{
+	if (a->format != FORMAT_BINS && (a->part.from_s > 0 || a->part.to_s > 0))
+		return cmd_usage_error("timeline", "expected --from and --to with --format bins "
+						   "only: --last limits a trace");
+	if (a->part.to_s > 0 ? a->part.to_s <= a->part.from_s : a->part.from_s > 0)
+		return cmd_usage_error("timeline", "--to: expected a moment after --from");
+	return OPTIONS_PARSED;
+}
+
 static int timeline_main(const struct command *command, int argc, char **argv)
 {
 	struct timeline_args a = { .last_s = 10, .part = { .columns = 200 } };
@@ -469,6 +480,8 @@ static int timeline_main(const struct command *command, int argc, char **argv)
 	if (status == OPTIONS_PARSED && first == argc)
 		status = cmd_usage_error(
 			command->name, "expected the folder of a job, traces, or files (*.flight)");
+	if (status == OPTIONS_PARSED)
+		status = check_part(&a);
 	if (status == OPTIONS_PARSED)
 		status = a.report != NULL ? draw_report(&a, argv + first, argc - first, &material)
 					  : draw(&a, argv + first, argc - first, &material);
