@@ -242,6 +242,21 @@ static bool is_flagged(const struct timebins *bins, const struct sink_slice *sli
 	return false;
 }
 
+/*
+ * What a function does rather than calls: it belongs to the function that a finding names. Functions that it calls
+ * have names of their own.
+ */
+static bool is_inner(const char *category)
+{
+	static const char *const inner[] = { "syscall", "gil", "gc", "runtime", "sync", "other" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(inner); i++) {
+		if (strcmp(category, inner[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Names beyond the limit share one. */
 static uint32_t intern(struct timebins *bins, const char *text)
 {
@@ -294,7 +309,8 @@ static int take_slice(void *arg, const struct sink_slice *slice)
 	outer = find_outer(row, span_ns[0]);
 	open.what.name = intern(bins, slice->shown);
 	open.what.category = intern(bins, slice->category);
-	open.what.flagged = is_flagged(bins, slice) || (outer != NULL && outer->what.flagged);
+	open.what.flagged = is_flagged(bins, slice) ||
+			    (outer != NULL && outer->what.flagged && is_inner(slice->category));
 	if (open.what.name == STRTAB_NONE || open.what.category == STRTAB_NONE)
 		return -ENOMEM;
 	error = total_of(bins, row, &open.what, &open.total);

@@ -55,7 +55,7 @@ static int add(struct timebins *bins, uint32_t idx, const char *name, int64_t st
 					  .row = ROW,
 					  .start_ns = start_ns,
 					  .end_ns = end_ns,
-					  .category = "python",
+					  .category = name[0] == '[' ? "syscall" : "python",
 					  .name = name,
 					  .shown = name };
 
@@ -122,13 +122,14 @@ static void a_column_has_the_name_that_took_most_of_it_by_itself(void **state _u
 	assert_null(timebins_free(bins));
 }
 
-static void what_a_finding_names_is_flagged_with_all_inside(void **state _unused_)
+static void what_a_finding_names_is_flagged_with_its_system_calls(void **state _unused_)
 {
 	struct timebins *bins = make(options_of(10), 100 * MS);
 
 	for (uint32_t idx = 0; idx < 2; idx++) {
 		assert_int_equal(add(bins, idx, "train.py(7): load", 0, 30 * MS), 0);
 		assert_int_equal(add(bins, idx, "[read]", 10 * MS, 20 * MS), 0);
+		assert_int_equal(add(bins, idx, "helper", 20 * MS, 22 * MS), 0);
 		assert_int_equal(add(bins, idx, "[read]", 40 * MS, 50 * MS), 0);
 		assert_int_equal(add(bins, idx, "strain.py(7): load", 60 * MS, 70 * MS), 0);
 	}
@@ -363,7 +364,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_column_has_the_name_that_took_most_of_it_by_itself),
-		cmocka_unit_test(what_a_finding_names_is_flagged_with_all_inside),
+		cmocka_unit_test(what_a_finding_names_is_flagged_with_its_system_calls),
 		cmocka_unit_test(the_part_is_what_is_asked_for_else_the_window_else_the_end),
 		cmocka_unit_test(times_by_itself_are_those_of_a_picture_of_single_nanoseconds),
 		cmocka_unit_test(flagged_ranks_come_first_and_the_others_evenly),

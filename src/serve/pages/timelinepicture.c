@@ -59,6 +59,8 @@ static const char *color_of(const char *category, const char *name)
 
 	if (begins(name, "nccl") || begins(name, "gloo:") || begins(name, "c10d::"))
 		return "comm";
+	if (strstr(name, "Synchronize") != NULL)
+		return "waiting";
 	for (size_t i = 0; i < ARRAY_SIZE(colors); i++) {
 		if (strcmp(category, colors[i].category) == 0)
 			return colors[i].color;
