@@ -67,8 +67,11 @@ class Doctor(ServeTest):
         page = self.ask(server, "/doctor?now=1").text
         row = page[page.index(">min-gap<") :]
         row = row[: row.index("</tr>")]
-        self.assertIn("33", row)
-        self.assertIn("PERFTRACKER_MIN_GAP", row)
+        self.assertIn('<td data-name="Value">33</td>', row)
+        self.assertIn('<td data-name="From">PERFTRACKER_MIN_GAP</td>', row)
+        row = page[page.index(">hub<") :]
+        self.assertIn("MPI, ...</td>", row[: row.index("</tr>")])
+        self.assertIn('<td data-name="From">default</td>', row[: row.index("</tr>")])
         self.assertIn("postgresql://", page)
         self.assertNotIn("secret1", page)
         self.assertNotIn("secret2", page)

@@ -17,6 +17,7 @@
 #define HOSTS_MAX 40u
 #define JOBS_MAX 100u
 #define SETTINGS_BYTES_MAX 65536u
+#define SOURCE_COLUMN 42u /* of `run --show-settings`, where the value is short */
 
 static const struct childtext_question doctor_question = {
 	.words = { "doctor", "--format", "json" },
@@ -188,27 +189,72 @@ static void put_masked(struct str *out, const char *text)
 	str_done(&masked);
 }
 
+/*
+ * Where the source begins in "min-gap  33  PERFTRACKER_MIN_GAP": it is one word or "command line", or a file, whose
+ * name may have blanks, in the third column.
+ */
+static size_t source_at(const char *line, size_t len)
+{
+	static const char command[] = " command line";
+	const char *last = memrchr(line, ' ', len);
+	size_t end = strlen(command), word = last != NULL ? (size_t)(last - line) + 1 : len;
+
+	if (len > end && memcmp(line + len - end, command, end) == 0)
+		return len - end + 1;
+	if (strncmp(line + word, "default", 7) != 0 &&
+	    strncmp(line + word, "PERFTRACKER_", 12) != 0 && len > SOURCE_COLUMN &&
+	    line[SOURCE_COLUMN - 1] == ' ')
+		return SOURCE_COLUMN;
+	return word;
+}
+
+static void put_cell(struct str *out, const char *column, const char *text, size_t len)
+{
+	struct str cell = { 0 };
+
+	while (len > 0 && *text == ' ') {
+		text++;
+		len--;
+	}
+	while (len > 0 && text[len - 1] == ' ')
+		len--;
+	str_append_len(&cell, text, len);
+	str_printf(out, "<td%s>", column);
+	put_masked(out, str_borrow(&cell));
+	str_append(out, "</td>");
+	str_done(&cell);
+}
+
+static void put_setting(struct str *out, const char *line, size_t len)
+{
+	size_t name = strcspn(line, " \n"), source = source_at(line, len);
+
+	str_append(out, "<tr>");
+	put_cell(out, " class=\"name\"", line, MIN(name, len));
+	put_cell(out, " data-name=\"Value\"", line + MIN(name, len),
+		 source > name ? source - name : 0);
+	put_cell(out, " data-name=\"From\"", line + source, len - source);
+	str_append(out, "</tr>\n");
+}
+
 static void put_settings(struct str *out, const struct str *text)
 {
 	const char *at = str_borrow(text);
 
-	str_append(out, "<h2>Settings</h2>\n<p class=\"note\">What <code>perftracker run</code> "
-			"takes where its command line says nothing, for this server's user and "
-			"environment, with where each value comes from. A job that runs may have "
-			"others.</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-			"aria-label=\"Settings\"><table class=\"settings\"><tbody>\n");
+	str_append(
+		out,
+		"<h2>Settings</h2>\n<p class=\"note\">What <code>perftracker run</code> takes where "
+		"its command line says nothing, for this server's user and environment, with where "
+		"each value comes from. A job that runs may have others.</p>\n<div class=\"scroll\" "
+		"tabindex=\"0\" role=\"region\" aria-label=\"Settings\"><table "
+		"class=\"findings\"><thead><tr><th scope=\"col\">Setting</th><th "
+		"scope=\"col\">Value</th><th scope=\"col\">From</th></tr></thead><tbody>\n");
+	at += strcspn(at, "\n"); /* the heading */
+	at += *at == '\n';
 	while (*at != '\0') {
-		size_t len = strcspn(at, "\n"), name = strcspn(at, " \n");
-		struct str line = { 0 }, word = { 0 };
+		size_t len = strcspn(at, "\n");
 
-		str_append_len(&word, at, name);
-		str_append_len(&line, at + name, len - name);
-		str_append(out, "<tr><td class=\"name\">");
-		markup_take(out, &word);
-		str_append(out, "</td><td>");
-		put_masked(out, str_borrow(&line));
-		str_append(out, "</td></tr>\n");
-		str_done(&line);
+		put_setting(out, at, len);
 		at += len + (at[len] == '\n');
 	}
 	str_append(out, "</tbody></table></div>\n");
