@@ -323,6 +323,7 @@ static int take_slice(void *arg, const struct sink_slice *slice)
 	if (open.total != IDMAP_NONE) {
 		struct bin_total *total = &row->totals.data[open.total];
 
+		row->busy_ns += outer == NULL ? span_ns[1] - span_ns[0] : 0;
 		total->cnt++;
 		total->self_ns += span_ns[1] - span_ns[0];
 		total->longest_ns = MAX(total->longest_ns, slice->end_ns - slice->start_ns);

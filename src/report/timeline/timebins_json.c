@@ -7,7 +7,9 @@
 #include <math.h>
 
 #define TOTALS_SHOWN 5u
-#define LEVELS 4 /* how full a column is */
+#define LEVELS 4	    /* how full a column is */
+#define ROWS_LOOKED_AT 256u /* of a rank */
+#define OF_A_KIND 2u
 
 /* Names get numbers as they are printed. */
 struct printing {
@@ -160,7 +162,35 @@ static int by_order(const void *a, const void *b)
 		return x->idx < y->idx ? -1 : 1;
 	if (x->order != y->order)
 		return x->order < y->order ? -1 : 1;
+	if (x->busy_ns != y->busy_ns)
+		return x->busy_ns > y->busy_ns ? -1 : 1;
 	return (x->row > y->row) - (x->row < y->row);
+}
+
+/*
+ * The rows that are shown of rows[cnt], which are by kind and busy time: two of each kind, so that many streams of a
+ * GPU do not hide the threads, and then more as there is room. Returns how many, in the order of rows.
+ */
+static size_t choose_rows(struct bin_row *const *rows, size_t cnt,
+			  const struct bin_row *ret[static TIMEBINS_ROWS_MAX])
+{
+	bool chosen[ROWS_LOOKED_AT] = { false };
+	size_t left = TIMEBINS_ROWS_MAX, shown = 0;
+
+	cnt = MIN(cnt, (size_t)ROWS_LOOKED_AT);
+	for (size_t i = 0; i < cnt && left > 0; i++) {
+		chosen[i] = i < OF_A_KIND || rows[i - OF_A_KIND]->order != rows[i]->order;
+		left -= chosen[i];
+	}
+	for (size_t i = 0; i < cnt && left > 0; i++) {
+		left -= !chosen[i];
+		chosen[i] = true;
+	}
+	for (size_t i = 0; i < cnt; i++) {
+		if (chosen[i])
+			ret[shown++] = rows[i];
+	}
+	return shown;
 }
 
 /* rows[cnt] are those of the rank that are not empty. */
@@ -168,6 +198,8 @@ static json_t *rank_object(struct printing *p, const struct timeline_rank *resul
 			   struct bin_row *const *rows, size_t cnt)
 {
 	const struct timebins_rank *rank = &p->bins->options.ranks[rows[0]->idx];
+	const struct bin_row *chosen[TIMEBINS_ROWS_MAX];
+	size_t shown = choose_rows(rows, cnt, chosen);
 	json_t *ret = json_object(), *list = json_array();
 
 	jsonwriter_put(&p->w, ret, "rank", json_integer(rank->rank));
@@ -176,12 +208,10 @@ static json_t *rank_object(struct printing *p, const struct timeline_rank *resul
 	jsonwriter_put_text(&p->w, ret, "clock", align_source_name(result->clock.source));
 	jsonwriter_put(&p->w, ret, "clock_spread_ms", ms_of(result->clock.spread_ns));
 	jsonwriter_put(&p->w, ret, "ends_before_all_ms", ms_of(result->last_ns));
-	for (size_t i = 0; i < MIN(cnt, (size_t)TIMEBINS_ROWS_MAX); i++)
-		jsonwriter_push(&p->w, list, row_object(p, rows[i]));
+	for (size_t i = 0; i < shown; i++)
+		jsonwriter_push(&p->w, list, row_object(p, chosen[i]));
 	jsonwriter_put(&p->w, ret, "rows", list);
-	jsonwriter_put(
-		&p->w, ret, "rows_left_out",
-		json_integer(cnt > TIMEBINS_ROWS_MAX ? (json_int_t)(cnt - TIMEBINS_ROWS_MAX) : 0));
+	jsonwriter_put(&p->w, ret, "rows_left_out", json_integer((json_int_t)(cnt - shown)));
 	return ret;
 }
 

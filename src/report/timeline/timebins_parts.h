@@ -33,6 +33,7 @@ struct bin_row {
 	uint32_t idx, row;
 	char name[64];
 	unsigned order;		   /* what is shown first; UINT_MAX: it is empty */
+	int64_t busy_ns;	   /* of the part */
 	struct bin_entry *entries; /* TIMEBINS_ENTRIES of each column */
 	VEC(struct bin_open) open;
 	VEC(struct bin_total) totals;

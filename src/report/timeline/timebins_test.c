@@ -327,6 +327,42 @@ static void what_is_not_shown_or_beyond_the_limits_is_counted(void **state _unus
 	assert_null(timebins_free(bins));
 }
 
+/* Eight streams and two threads: the two busiest streams, the threads, and two more streams. */
+static void many_streams_do_not_hide_the_threads(void **state _unused_)
+{
+	static const char *const wanted[] = { "s7", "s6", "s5", "s4", "t1", "t0" };
+	struct timebins_options o = options_of(10);
+	struct timebins *bins = timebins_new(&o);
+	struct slice_sink *sink = timebins_sink(bins);
+	json_t *root, *row;
+	size_t i;
+
+	assert_int_equal(begin(bins, 0, 100 * MS), 0);
+	for (uint32_t k = 0; k < 10; k++) {
+		char name[16];
+		struct sink_slice slice = { .row = k,
+					    .end_ns = (k < 8 ? k + 1 : k - 7) * MS,
+					    .category = k < 8 ? "kernel" : "operator",
+					    .name = "x",
+					    .shown = "x" };
+
+		(void)snprintf(name, sizeof(name), "%s%u", k < 8 ? "s" : "t", k < 8 ? k : k - 8);
+		assert_int_equal(add_row(bins, 0, k, name), 0);
+		assert_int_equal(sink->slice(sink->arg, &slice), 0);
+	}
+	root = print(bins);
+	row = json_array_get(json_object_get(root, "ranks"), 0);
+	assert_int_equal(json_integer_value(json_object_get(row, "rows_left_out")), 4);
+	row = json_object_get(row, "rows");
+	assert_int_equal(json_array_size(row), ARRAY_SIZE(wanted));
+	for (i = 0; i < ARRAY_SIZE(wanted); i++)
+		assert_string_equal(
+			json_string_value(json_object_get(json_array_get(row, i), "name")),
+			wanted[i]);
+	json_decref(root);
+	assert_null(timebins_free(bins));
+}
+
 static int draw(struct str *out)
 {
 	const struct timebins_options o = options_of(10);
@@ -369,6 +405,7 @@ int main(void)
 		cmocka_unit_test(times_by_itself_are_those_of_a_picture_of_single_nanoseconds),
 		cmocka_unit_test(flagged_ranks_come_first_and_the_others_evenly),
 		cmocka_unit_test(what_is_not_shown_or_beyond_the_limits_is_counted),
+		cmocka_unit_test(many_streams_do_not_hide_the_threads),
 		cmocka_unit_test(a_failed_allocation_is_reported),
 	};
 
