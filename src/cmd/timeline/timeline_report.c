@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/timeline/timeline_report.h"
 
-#include "cmd/serve/reportinput.h"
-#include "cmd/timeline/timeline_files.h"
 #include "model/rankset.h"
-#include "read/reader.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #define FINDINGS_MAX 50u
-
-/* --- the report --- */
 
 /* "2026-11-28T18:50:28.337Z", as reports have it; 0: something else. */
 static int64_t wall_ns_of(const char *text)
@@ -33,7 +26,8 @@ static int64_t wall_ns_of(const char *text)
 		frac = strtod(end, &after);
 		end = after;
 	}
-	if (strcmp(end, "Z") != 0 || !(frac >= 0.0 && frac < 1.0) || tm.tm_year > 400)
+	if (strcmp(end, "Z") != 0 || !(frac >= 0.0 && frac < 1.0) || tm.tm_year < 70 ||
+	    tm.tm_year > 200) /* years of a clock in ns since 1970 */
 		return 0;
 	return (int64_t)timegm(&tm) * NSEC_PER_SEC + (int64_t)(frac * 1e9);
 }
@@ -83,33 +77,30 @@ static int take(struct timeline_report *report)
 /* "out/report-3.json" and "JOB/3" are of window 3. */
 static unsigned number_of(const char *word)
 {
+	static const char begin[] = "report-", end[] = ".json";
 	const char *slash = strrchr(word, '/');
 	const char *name = slash != NULL ? slash + 1 : word;
-	unsigned number = 0;
-	int end = 0;
+	bool file = strncmp(name, begin, strlen(begin)) == 0;
+	size_t len;
 
-	if (sscanf(name, "report-%9u.json%n", &number, &end) == 1 && end > 0 && name[end] == '\0')
-		return number;
-	end = 0;
-	return sscanf(name, "%9u%n", &number, &end) == 1 && name[end] == '\0' ? number : 0;
+	name += file ? strlen(begin) : 0;
+	len = strspn(name, "0123456789");
+	if (len == 0 || len > 9 || strcmp(name + len, file ? end : "") != 0)
+		return 0;
+	return (unsigned)strtoul(name, NULL, 10);
 }
 
-int timeline_report_read(const char *store, const char *word, struct timeline_report *ret,
-			 struct err *err)
+int timeline_report_parse(const char *word, const char *text, size_t len,
+			  struct timeline_report *ret, struct err *err)
 {
-	struct str text = { 0 };
 	json_error_t wrong = { .text = "" };
-	int error;
 
 	*ret = (struct timeline_report){ .number = number_of(word) };
-	error = reportinput_read(store, word, &text, err);
-	if (error == 0)
-		ret->root = json_loadb(str_borrow(&text), text.len, 0, &wrong);
-	str_done(&text);
-	if (error == 0 && !json_is_object(ret->root))
+	ret->root = json_loadb(text, len, 0, &wrong);
+	if (!json_is_object(ret->root))
 		return err_set(err, EINVAL, "%s: line %d: expected a report as a JSON object: %s",
 			       word, wrong.line, wrong.text);
-	return error == 0 ? take(ret) : error;
+	return take(ret) < 0 ? err_set(err, ENOMEM, "out of memory") : 0;
 }
 
 void timeline_report_done(struct timeline_report *report)
@@ -120,90 +111,4 @@ void timeline_report_done(struct timeline_report *report)
 	vec_done(&report->findings);
 	json_decref(report->root);
 	report->root = NULL;
-}
-
-/* --- its files --- */
-
-/* A name that the report has is only followed inside the folder: a report may come from anywhere. */
-static bool find_inside(const char *folder, const char *source, char ret[static PATH_MAX])
-{
-	char base[PATH_MAX], joined[PATH_MAX];
-	struct stat st;
-	size_t len;
-
-	if (source == NULL || strchr(source, '#') != NULL || realpath(folder, base) == NULL)
-		return false;
-	if ((size_t)snprintf(joined, sizeof(joined), "%s%s%s", source[0] == '/' ? "" : base,
-			     source[0] == '/' ? "" : "/", source) >= sizeof(joined))
-		return false;
-	len = strlen(base);
-	return realpath(joined, ret) != NULL && strncmp(ret, base, len) == 0 && ret[len] == '/' &&
-	       stat(ret, &st) == 0 && S_ISREG(st.st_mode) &&
-	       reader_of(ret)->content != CONTENT_FINGERPRINT;
-}
-
-/* All or none: a timeline of some ranks would hide the others. */
-static int add_sources(const json_t *root, const char *folder, path_list *ret)
-{
-	const json_t *workers = json_object_get(root, "workers");
-	size_t cnt = json_array_size(workers), before = ret->cnt;
-
-	for (size_t i = 0; i < cnt; i++) {
-		const char *source =
-			json_string_value(json_object_get(json_array_get(workers, i), "source"));
-		char path[PATH_MAX], *copy;
-
-		if (!find_inside(folder, source, path)) {
-			while (ret->cnt > before)
-				free(ret->data[--ret->cnt]);
-			return 0;
-		}
-		copy = strdup(path);
-		if (copy == NULL || vec_push(ret, copy) < 0) {
-			free(copy);
-			return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
-/* "traces/0-3.flight" is of rank 0 in window 3: keeps those of the window, if there are some. */
-static void keep_window(path_list *paths, unsigned number)
-{
-	char end[32];
-	size_t len = (size_t)snprintf(end, sizeof(end), "-%u.flight", number), kept = 0;
-
-	vec_foreach(path, paths) {
-		size_t path_len = strlen(*path);
-		bool fits = path_len > len && strcmp(*path + path_len - len, end) == 0;
-		char *moved = *path;
-
-		if (!fits)
-			continue;
-		*path = paths->data[kept];
-		paths->data[kept++] = moved;
-	}
-	while (kept > 0 && paths->cnt > kept)
-		free(paths->data[--paths->cnt]);
-}
-
-int timeline_report_inputs(const struct timeline_report *report, const char *folder, path_list *ret,
-			   struct err *err)
-{
-	char traces[PATH_MAX], *words[1] = { traces };
-	struct err ignored = { "" };
-	int error = add_sources(report->root, folder, ret);
-
-	if (error < 0 || ret->cnt > 0)
-		return error;
-	if ((size_t)snprintf(traces, sizeof(traces), "%s/traces", folder) >= sizeof(traces))
-		return err_set(err, ENAMETOOLONG, "%s: the name is too long", folder);
-	if (timeline_is_folder(traces) && timeline_list_flights(words, 1, ret, &ignored) == 0 &&
-	    ret->cnt > 0) {
-		keep_window(ret, report->number);
-		return 0;
-	}
-	words[0] = traces;
-	(void)snprintf(traces, sizeof(traces), "%s", folder);
-	return timeline_list_flights(words, 1, ret, err);
 }

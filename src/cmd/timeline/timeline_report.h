@@ -19,6 +19,13 @@ struct timeline_report {
 };
 
 /*
+ * Takes a report of len bytes; word is its name. Returns 0 or -errno with a line in err; timeline_report_done() in
+ * either case.
+ */
+_must_check_ int timeline_report_parse(const char *word, const char *text, size_t len,
+				       struct timeline_report *ret, struct err *err);
+
+/*
  * Reads the report that word means (reportinput.h). Returns 0 or -errno with a line in err;
  * timeline_report_done() in either case.
  */
