@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/pages/timelinepicture.h"
 
+#include "base/text/clean.h"
 #include "report/html/chart.h"
 #include "report/html/markup.h"
 #include "report/html/plot.h"
@@ -16,7 +17,9 @@
 #define ROW_HEIGHT 15.0
 #define ROW_GAP 3.0
 #define RANK_GAP 12.0
-#define TIPS_MAX 6000u /* with more shapes than that the page would be over a megabyte */
+#define TIPS_MAX 4000u	  /* shapes: with more than that the page would be over a megabyte */
+#define SHAPES_MAX 10000u /* without tips */
+#define TIP_CELLS 60
 #define LEVELS 4
 #define ROWS_BUDGET 240u /* of all ranks */
 #define ROWS_LEAST 3u
@@ -92,7 +95,7 @@ static void draw_span(struct drawing *d, const json_t *span, const char *rank_na
 		return;
 	if (d->tips) {
 		str_printf(&tip, "%s%s: ", flagged ? "\xe2\x97\x86 " : "", rank_name);
-		str_append(&tip, name);
+		clean_append_short(&tip, name, TIP_CELLS);
 		str_append(&tip, ", at +");
 		put_ms(&tip, column * d->part_ms / (double)d->columns);
 		str_append(&tip, ", mostly for ");
@@ -211,6 +214,8 @@ void timelinepicture_draw(struct str *out, const json_t *bins)
 		return;
 	d.column_width = (WIDTH - LEFT - RIGHT) / (double)d.columns;
 	d.rows_max = MAX((size_t)ROWS_BUDGET / cnt, (size_t)ROWS_LEAST);
+	while (d.rows_max > 1 && count_spans(ranks, d.rows_max, &rows) > SHAPES_MAX)
+		d.rows_max--;
 	d.tips = count_spans(ranks, d.rows_max, &rows) <= TIPS_MAX;
 	bottom = TOP + (double)rows * (ROW_HEIGHT + ROW_GAP) +
 		 (double)cnt * (ROW_HEIGHT + 2 + RANK_GAP);
