@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a timeline takes from a report (--report): the time of its window, what its findings accuse, and which
- * files of the folder beside it have that window.
+ * What a timeline takes from a report (--report): the time of its window, what its findings accuse, and (timeline_kept.c)
+ * which files of the folder beside it have that window.
  */
 #pragma once
 

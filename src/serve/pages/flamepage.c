@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The call stacks of a report as a page of their own: the picture of the report, with search, zoom
- * and keyboard. It is made from the report's JSON; without a script it is the picture alone.
+ * and keyboard, and tables of its functions. It is made from the report's JSON; without a script the picture and the
+ * tables remain.
  */
 #include "base/vec.h"
 #include "model/rankset.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 
 #define NODES_MAX 20000u
-#define RANKS_MAX 30000u /* of all sets: PerfTracker writes 400 nodes of 65 at most */
+#define RANKS_MAX 30000u  /* of all sets: PerfTracker writes 400 nodes of 65 at most */
 #define DEFAULT_MS 1000.0 /* a report without iterations counts time per second of the window */
 
 static enum event_class class_of(const char *name)
