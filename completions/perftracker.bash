@@ -8,7 +8,7 @@ _perftracker_options() {
 	profile) echo '--job --socket --format --output --window --timeout --help' ;;
 	status) echo '--job --socket --hub --config --watch --format --help' ;;
 	accept) echo '--job --socket --help' ;;
-	timeline) echo '--output --last --ranks --no-align --format --help' ;;
+	timeline) echo '--output --last --ranks --no-align --format --report --from --to --columns --as-saved --store --help' ;;
 	jobs) echo '--store --limit --format --help' ;;
 	history) echo '--store --format --help' ;;
 	report) echo '--store --format --output --fingerprints --help' ;;
@@ -97,7 +97,12 @@ _perftracker_value() {
 	'timeline --output' | 'timeline -o') _perftracker_paths -f ;;
 	'timeline --last') ;;
 	'timeline --ranks') ;;
-	'timeline --format') _perftracker_words 'chrome' ;;
+	'timeline --format') _perftracker_words 'chrome chrome-gz bins' ;;
+	'timeline --report') ;;
+	'timeline --from') ;;
+	'timeline --to') ;;
+	'timeline --columns') ;;
+	'timeline --store') ;;
 	'jobs --store') ;;
 	'jobs --limit' | 'jobs -n') ;;
 	'jobs --format' | 'jobs -f') _perftracker_words 'text json' ;;

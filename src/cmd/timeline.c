@@ -6,8 +6,11 @@
 #include "cmd/cmd.h"
 #include "cmd/jobfiles/ranknames.h"
 #include "cmd/runfolder.h"
+#include "cmd/storechoice.h"
+#include "cmd/timeline/timeline_bins.h"
 #include "cmd/timeline/timeline_files.h"
 #include "cmd/timeline/timeline_output.h"
+#include "cmd/timeline/timeline_report.h"
 #include "cmd/timeline/timeline_traces.h"
 #include "format/flightlog/flightlog.h"
 #include "format/sidecar/sidecar.h"
@@ -30,12 +33,18 @@ struct material {
 	sidecar_vec sides;
 };
 
+/* In the order of the words. */
+enum timeline_format { FORMAT_CHROME, FORMAT_CHROME_GZ, FORMAT_BINS };
+
 struct timeline_args {
 	const char *output;
 	double last_s;
 	rankset_vec ranks; /* empty: all */
-	bool wall_only;
-	unsigned int format; /* there is one */
+	bool wall_only, as_saved;
+	enum timeline_format format;
+	/* of a part */
+	const char *report, *store;
+	struct timeline_part part;
 };
 
 #define FIELD(field) OPTION_FIELD(struct timeline_args, field)
@@ -64,10 +73,36 @@ static const struct option_row rows[] = {
 	  .help = "use the wall clocks of the hosts unchanged; by default clocks are aligned so "
 		  "that a collective ends on all its ranks together" },
 	{ .name = "format",
-	  .words = "chrome",
+	  .words = "chrome|chrome-gz|bins",
 	  FIELD(format),
-	  .help = "format of the trace",
+	  .help = "chrome: a trace for Perfetto; chrome-gz: the same, compressed; bins: a part of "
+		  "it in bounded size, as JSON, which `perftracker serve` draws",
 	  .preset = "chrome" },
+	{ .name = "report",
+	  .argument = "REPORT",
+	  FIELD(report),
+	  .help = "show the window of this report of OUT_DIR, from what is kept of it, and mark what "
+		  "its findings name; a file, or JOB/NUMBER of the store" },
+	{ .name = "from",
+	  .argument = "SECONDS",
+	  FIELD(part.from_s),
+	  .high = LAST_S_MAX,
+	  .help = "with --format bins: the part begins so long after the first record" },
+	{ .name = "to",
+	  .argument = "SECONDS",
+	  FIELD(part.to_s),
+	  .high = LAST_S_MAX,
+	  .help = "with --format bins: the part ends so long after the first record",
+	  .preset = "the window of the report, else the last 10" },
+	{ .name = "columns",
+	  .argument = "N",
+	  FIELD(part.columns),
+	  .low = 1,
+	  .high = TIMEBINS_COLUMNS_MAX,
+	  .help = "with --format bins: divide the part into N equal times",
+	  .preset = "200" },
+	{ .name = "as-saved", FIELD(as_saved), .help = "ask no job that runs for newer records" },
+	STORE_CHOICE_ROW(struct timeline_args, store),
 };
 
 /* --- logs --- */
@@ -213,13 +248,37 @@ struct log_picture {
 	const log_vec *logs;
 	const struct timeline_options *options;
 	struct timeline_rank *ranks;
+	const struct timeline_part *part; /* NULL: the whole trace */
 };
+
+static int draw_logs(void *arg, struct slice_sink *sink, FILE *out)
+{
+	const struct log_picture *p = arg;
+	struct timeline_options options = *p->options;
+
+	options.sink = sink;
+	options.last_ns = sink != NULL ? 0 : options.last_ns;
+	return timeline_write(p->logs->data, p->logs->cnt, &options, out, p->ranks);
+}
+
+static int write_part(const struct log_picture *p, FILE *out)
+{
+	size_t cnt = p->logs->cnt;
+	_cleanup_free_ struct timebins_rank *ranks = calloc(cnt + 1, sizeof(*ranks));
+	const struct timeline_subject subject = { ranks, cnt, p->ranks, draw_logs,
+						  (void *)(uintptr_t)p };
+
+	for (size_t i = 0; i < cnt && ranks != NULL; i++)
+		ranks[i] = (struct timebins_rank){ .rank = p->logs->data[i].rank,
+						   .host = p->logs->data[i].host };
+	return ranks != NULL ? timeline_bins_write(p->part, &subject, out) : -ENOMEM;
+}
 
 static int write_logs(void *arg, FILE *out)
 {
-	const struct log_picture *p = arg;
+	struct log_picture *p = arg;
 
-	return timeline_write(p->logs->data, p->logs->cnt, p->options, out, p->ranks);
+	return p->part != NULL ? write_part(p, out) : draw_logs(p, NULL, out);
 }
 
 /* --- notes on standard error --- */
@@ -294,9 +353,12 @@ static int make_timeline(const struct timeline_args *a, const struct material *m
 					    .sides = material->sides.data,
 					    .side_cnt = material->sides.cnt };
 	_cleanup_free_ struct timeline_rank *ranks = calloc(logs->cnt + 1, sizeof(*ranks));
-	struct log_picture picture = { logs, &options, ranks };
-	int ret = ranks != NULL && path != NULL ? timeline_output(path, write_logs, &picture)
-						: -ENOMEM;
+	struct log_picture picture = { logs, &options, ranks,
+				       a->format == FORMAT_BINS ? &a->part : NULL };
+	int ret =
+		ranks != NULL && path != NULL
+			? timeline_output(path, a->format == FORMAT_CHROME_GZ, write_logs, &picture)
+			: -ENOMEM;
 
 	if (ret < 0)
 		return cmd_fail("%s: cannot write the trace: %s", path != NULL ? path : "",
@@ -312,7 +374,8 @@ static int load(const struct timeline_args *a, char *const *words, int cnt, stru
 		struct err *err)
 {
 	path_list flights = { 0 }, sidecars = { 0 };
-	int error = timeline_find_flights(words, cnt, &flights, err);
+	int error = a->as_saved ? timeline_list_flights(words, cnt, &flights, err)
+				: timeline_find_flights(words, cnt, &flights, err);
 
 	if (error == 0)
 		error = load_logs(&flights, &a->ranks, &ret->logs, err);
@@ -328,7 +391,12 @@ static int load(const struct timeline_args *a, char *const *words, int cnt, stru
 static int draw_traces(const struct timeline_args *a, char **words, int cnt, const char *path)
 {
 	const struct timeline_request request = {
-		.output = path, .last_s = a->last_s, .ranks = &a->ranks, .wall_only = a->wall_only
+		.output = path,
+		.last_s = a->last_s,
+		.ranks = &a->ranks,
+		.wall_only = a->wall_only,
+		.compress = a->format == FORMAT_CHROME_GZ,
+		.part = a->format == FORMAT_BINS ? &a->part : NULL,
 	};
 
 	return path != NULL ? timeline_traces(&request, words, cnt) : cmd_fail("out of memory");
@@ -361,9 +429,51 @@ static int draw(const struct timeline_args *a, char **words, int cnt, struct mat
 	return cmd_fail("%s", err.text[0] != '\0' ? err.text : strerror(-ret));
 }
 
+/* Of a report: the files of its folder that have its window. */
+static int draw_report(struct timeline_args *a, char **words, int cnt, struct material *material)
+{
+	struct timeline_report report = { 0 };
+	_cleanup_free_ char *path = NULL;
+	path_list inputs = { 0 };
+	struct err err = { "" };
+	int status, error;
+
+	if (cnt != 1 || !timeline_is_folder(words[0]))
+		return cmd_usage_error("timeline",
+				       "expected the folder of the report's run behind --report");
+	error = timeline_report_read(a->store, a->report, &report, &err);
+	if (error == 0)
+		error = timeline_report_inputs(&report, words[0], &inputs, &err);
+	a->part.findings = report.findings.data;
+	a->part.finding_cnt = report.findings.cnt;
+	memcpy(a->part.window_wall_ns, report.window_wall_ns, sizeof(a->part.window_wall_ns));
+	if (error == 0 && a->output == NULL && asprintf(&path, "%s/timeline.json", words[0]) < 0)
+		error = -ENOMEM;
+	if (error == 0 && a->output == NULL)
+		a->output = path;
+	if (error == 0)
+		status = draw(a, inputs.data, (int)inputs.cnt, material);
+	else
+		status = cmd_fail("%s", err.text[0] != '\0' ? err.text : strerror(-error));
+	path_list_done(&inputs);
+	timeline_report_done(&report);
+	return status;
+}
+
+/* Options of a part say nothing of a whole trace. */
+static int check_part(const struct timeline_args *a)
+{
+	if (a->format != FORMAT_BINS && (a->part.from_s > 0 || a->part.to_s > 0))
+		return cmd_usage_error("timeline", "expected --from and --to with --format bins "
+						   "only: --last limits a trace");
+	if (a->part.to_s > 0 ? a->part.to_s <= a->part.from_s : a->part.from_s > 0)
+		return cmd_usage_error("timeline", "--to: expected a moment after --from");
+	return OPTIONS_PARSED;
+}
+
 static int timeline_main(const struct command *command, int argc, char **argv)
 {
-	struct timeline_args a = { .last_s = 10 };
+	struct timeline_args a = { .last_s = 10, .part = { .columns = 200 } };
 	int first, status = optiontable_parse(command, argc, argv, &a, &first);
 	struct material material = { 0 };
 
@@ -371,7 +481,10 @@ static int timeline_main(const struct command *command, int argc, char **argv)
 		status = cmd_usage_error(
 			command->name, "expected the folder of a job, traces, or files (*.flight)");
 	if (status == OPTIONS_PARSED)
-		status = draw(&a, argv + first, argc - first, &material);
+		status = check_part(&a);
+	if (status == OPTIONS_PARSED)
+		status = a.report != NULL ? draw_report(&a, argv + first, argc - first, &material)
+					  : draw(&a, argv + first, argc - first, &material);
 	logs_done(&material.logs);
 	vec_foreach(side, &material.sides)
 		sidecar_done(side);

@@ -65,6 +65,9 @@ static json_t *node_object(struct json_writer *w, const struct report_flame_node
 	jsonwriter_put(w, object, "ms", jsonwriter_number(node->ms));
 	jsonwriter_put(w, object, "peers_ms",
 		       peers ? jsonwriter_number(node->peers_ms) : json_null());
+	jsonwriter_put(w, object, "ranks",
+		       node->rank_cnt > 0 ? jsonwriter_ranks(node->ranks, node->rank_cnt)
+					  : json_null());
 	return object;
 }
 
@@ -79,6 +82,10 @@ json_t *json_flame(struct json_writer *w, const struct report_flame *flame)
 	jsonwriter_put(w, object, "rank", json_integer(flame->rank));
 	jsonwriter_put(w, object, "culprit", json_boolean(flame->culprit));
 	jsonwriter_put(w, object, "peers", json_integer((json_int_t)flame->peer_cnt));
+	jsonwriter_put(w, object, "compared",
+		       flame->compared_cnt > 0
+			       ? jsonwriter_ranks(flame->compared, flame->compared_cnt)
+			       : json_null());
 	for (size_t i = 0; i < flame->node_cnt; i++)
 		jsonwriter_push(w, list, node_object(w, &flame->nodes[i], flame->peer_cnt > 0));
 	jsonwriter_put(w, object, "functions", list);

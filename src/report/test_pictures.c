@@ -101,13 +101,14 @@ static void set_lanes(struct report *report)
 
 static void set_flame(struct report *report, const char *name)
 {
+	static const int all[] = { 0, 1, 2, 3 }, others[] = { 0, 1, 3 };
 	const struct report_flame_node nodes[] = {
-		{ "train.py: main", -1, CLASS_HOST, 90, 40 },
-		{ "train.py: step", 0, CLASS_HOST, 90, 40 },
-		{ name, 1, CLASS_HOST, 60, 5 },
-		{ "forward", 1, CLASS_HOST, 25, 34 },
-		{ "gemm", -1, CLASS_COMPUTE, 10, 10 },
-		{ "gone", 0, CLASS_HOST, 0, 8 },
+		{ "train.py: main", -1, CLASS_HOST, 90, 40, NULL, 0 },
+		{ "train.py: step", 0, CLASS_HOST, 90, 40, NULL, 0 },
+		{ name, 1, CLASS_HOST, 60, 5, NULL, 0 },
+		{ "forward", 1, CLASS_HOST, 25, 34, NULL, 0 },
+		{ "gemm", -1, CLASS_COMPUTE, 10, 10, NULL, 0 },
+		{ "gone", 0, CLASS_HOST, 0, 8, others, ARRAY_SIZE(others) },
 	};
 
 	report->flame = (struct report_flame){ .nodes = must_copy(report, nodes, sizeof(nodes)),
@@ -115,6 +116,8 @@ static void set_flame(struct report *report, const char *name)
 					       .rank = 2,
 					       .culprit = true,
 					       .peer_cnt = 3,
+					       .compared = all,
+					       .compared_cnt = ARRAY_SIZE(all),
 					       .iteration_ms = 100 };
 }
 

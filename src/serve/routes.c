@@ -3,6 +3,7 @@
 
 #include "report/jsonwriter.h"
 #include "serve/pages/pageparts.h"
+#include "serve/timelineask.h"
 
 #include <errno.h>
 #include <microhttpd.h>
@@ -44,6 +45,16 @@ static const struct route_param exclude_params[] = {
 	TEXT("form", "slurm (also if absent) or kubernetes."),
 	NUMBER("jobs", 1000000, "Machines that were accused in so many jobs; absent: 3."),
 };
+static const struct route_param compare_params[] = {
+	TEXT("a", "The id of the report before, as /api/v1/reports lists it."),
+	TEXT("b", "The id of the report after."),
+};
+static const struct route_param timeline_params[] = {
+	PATH("report", "An id that /api/v1/reports lists."),
+	NUMBER("from", TIMELINE_US_MAX, "The part begins so many microseconds after the first record."),
+	NUMBER("to", TIMELINE_US_MAX, "Its end; 0 or absent: the window of the report, else the last 10 s."),
+	TEXT("ranks", "Only these, for example 0-3,7; absent: all, 64 at most are shown."),
+};
 #define METRICS_HELP "ask the server of `perftracker run --ui`, or set --metrics there"
 #define PARAMS(list) .params = (list), .param_cnt = ARRAY_SIZE(list)
 
@@ -69,6 +80,15 @@ const struct route routes_table[] = {
 	{ "/api/v1/reports/{report}", type_json, api_report, "getReport",
 	  "A report as it was made: report-schema.json is its contract.", "Report",
 	  "GET /api/v1/reports lists the reports", PARAMS(report_params) },
+	{ "/api/v1/reports/{report}/timeline", type_json, api_timeline, "getTimeline",
+	  "A part of the timeline of a report, as `perftracker timeline --format bins` says; 202 while it is made.",
+	  "Timeline", "run the job with `perftracker run --keep-traces`", PARAMS(timeline_params) },
+	{ "/api/v1/compare", type_json, api_compare, "compareReports",
+	  "What changed from report a to report b, as `perftracker diff` says; 202 while it is compared.",
+	  "Comparison", "/compare lists the reports that can be compared", PARAMS(compare_params) },
+	{ "/api/v1/doctor", type_json, api_doctor, "checkHost",
+	  "What works on the server's host, as `perftracker doctor` says; 202 while it looks.",
+	  "Doctor", "`perftracker doctor` on the host says the same" },
 	{ "/api/v1/hosts", type_json, api_hosts, "listHosts",
 	  "Hosts that findings accused, by the number of jobs.", "Hosts",
 	  "GET /api/v1/openapi.json describes the answer" },
@@ -86,11 +106,15 @@ const struct route routes_table[] = {
 	{ "/jobs/{job}/profile", NULL, page_profile, .writes = true },
 	{ "/reports/{report}", NULL, page_report },
 	{ "/reports/{report}/flame", NULL, page_flame },
+	{ "/reports/{report}/timeline", NULL, page_timeline },
+	{ "/reports/{report}/timeline/trace", "application/gzip", file_trace },
 	{ "/hosts", NULL, page_hosts },
 	{ "/compare", NULL, page_compare },
+	{ "/doctor", NULL, page_doctor },
 	{ "/style.css", "text/css; charset=utf-8", file_style },
 	{ "/favicon.ico", "image/svg+xml", file_icon },
 	{ "/flame.js", "text/javascript; charset=utf-8", file_flame },
+	{ "/timeline.js", "text/javascript; charset=utf-8", file_timeline },
 	{ "/page.js", "text/javascript; charset=utf-8", file_script },
 };
 /* clang-format on */
@@ -141,6 +165,8 @@ static unsigned status_of(int error)
 		return MHD_HTTP_CONFLICT;
 	if (error == -ENOSYS)
 		return MHD_HTTP_NOT_IMPLEMENTED;
+	if (error == -EBADMSG)
+		return MHD_HTTP_UNPROCESSABLE_CONTENT;
 	return error == -EINVAL || error == -ENOTUNIQ ? MHD_HTTP_BAD_REQUEST
 						      : MHD_HTTP_SERVICE_UNAVAILABLE;
 }

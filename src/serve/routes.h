@@ -7,8 +7,9 @@
 #pragma once
 
 #include "serve/archive.h"
-#include "serve/comparer.h"
+#include "serve/childtext.h"
 #include "serve/feed.h"
+#include "serve/handlers.h"
 #include "serve/http/server.h"
 
 #define ROUTES_POST_PATH "/mcp"
@@ -38,7 +39,8 @@ struct routes {
 	struct archive archive;
 	struct feed *feed;
 	const struct routes_live *live; /* NULL: only what is written is shown */
-	struct comparer *comparer;	/* NULL: nothing is compared */
+	struct childtext *traces;	/* timelines as files, which are large; NULL: none */
+	struct childtext *childtext;	/* other commands as children; NULL: none */
 	server_answer_fn post;		/* of a POST to ROUTES_POST_PATH: what agents ask */
 	void *post_arg;
 };
@@ -51,7 +53,8 @@ struct call {
 };
 
 /*
- * Returns 0; -ENOENT, -EINVAL: the client's fault; -EBUSY, -EALREADY: not now; -ENOSYS: not on this server;
+ * Returns 0; -ENOENT, -EINVAL, -EBADMSG (422): the client's fault; -EBUSY, -EALREADY: not now; -ENOSYS: not on
+ * this server;
  * else ours; with a line in err.
  */
 typedef int (*route_fn)(struct call *call, struct answer *ret);
@@ -92,29 +95,3 @@ _must_check_ int routes_find_job(struct call *call, char ret[static STORE_KEY_BY
 _must_check_ int routes_read_filter(struct call *call, uint64_t preset, struct archive_filter *ret);
 
 #define ROUTES_LIMIT_MAX 1000u
-
-/* The handlers: of the API ... */
-int api_jobs(struct call *call, struct answer *ret);
-int api_job(struct call *call, struct answer *ret);
-int api_live(struct call *call, struct answer *ret);
-int api_profile(struct call *call, struct answer *ret);
-int api_history(struct call *call, struct answer *ret);
-int api_reports(struct call *call, struct answer *ret);
-int api_report(struct call *call, struct answer *ret);
-int api_hosts(struct call *call, struct answer *ret);
-int api_exclude(struct call *call, struct answer *ret);
-int api_metrics(struct call *call, struct answer *ret);
-int api_events(struct call *call, struct answer *ret);
-int api_openapi(struct call *call, struct answer *ret);
-/* ... of pages, and of files. */
-int page_jobs(struct call *call, struct answer *ret);
-int page_profile(struct call *call, struct answer *ret);
-int page_job(struct call *call, struct answer *ret);
-int page_report(struct call *call, struct answer *ret);
-int page_flame(struct call *call, struct answer *ret);
-int page_hosts(struct call *call, struct answer *ret);
-int page_compare(struct call *call, struct answer *ret);
-int file_style(struct call *call, struct answer *ret);
-int file_icon(struct call *call, struct answer *ret);
-int file_script(struct call *call, struct answer *ret);
-int file_flame(struct call *call, struct answer *ret);

@@ -83,6 +83,50 @@ async function searchesStacks(browser) {
   found.read.back = whole === (await boxes());
 }
 
+// Zoom by keyboard and by dragging: the address is the part; then the file for Perfetto, which a stub takes.
+async function zoomsTimeline(browser) {
+  const page = await open(browser, looks[0]);
+  const shown = () => page.evaluate(() => ["from", "to"].map((name) => Number(document.getElementById("view").dataset[name])));
+  const changes = async (before) => {
+    await page.waitForFunction((was) => document.getElementById("view").dataset.from + " " + document.getElementById("view").dataset.to !== was, before.join(" "));
+    return shown();
+  };
+  await page.goto(base + paths.find((one) => one.endsWith("/timeline")));
+  const whole = await shown();
+  await page.locator(".picture").focus();
+  await page.keyboard.press("w");
+  const near = await changes(whole);
+  found.read.nearer = (near[1] - near[0]) / (whole[1] - whole[0]);
+  found.read.part = new URL(page.url()).searchParams.get("from") === String(near[0]);
+  found.read.kept = await page.evaluate(() => document.activeElement.classList.contains("picture"));
+  await page.keyboard.press("d");
+  const moved = await changes(near);
+  found.read.moved = moved[0] > near[0];
+  const box = await page.locator(".picture svg").boundingBox();
+  await page.mouse.move(box.x + box.width * 0.4, box.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.6, box.y + 40, { steps: 4 });
+  await page.mouse.up();
+  const dragged = await changes(moved);
+  found.read.dragged = (dragged[1] - dragged[0]) / (moved[1] - moved[0]);
+  await page.goBack();
+  found.read.returned = (await changes(dragged)).join() === moved.join();
+  found.read.foreign = found.wrong.length;
+  await page.context().route("https://ui.perfetto.dev/**", (route) =>
+    route.fulfill({
+      contentType: "text/html",
+      body: "<script>onmessage = (e) => { if (e.data === 'PING') e.source.postMessage('PONG', e.origin); else document.title = 'got ' + new Uint8Array(e.data.perfetto.buffer).slice(0, 2).join(); };</script>",
+    }),
+  );
+  page.context().on("request", (r) => r.url().startsWith("https://ui.perfetto.dev") && (found.read.asked = true));
+  const other = page.context().waitForEvent("page");
+  await page.locator("#perfetto").focus();
+  await page.keyboard.press("Enter");
+  const perfetto = await other;
+  await perfetto.waitForFunction(() => document.title.startsWith("got"), null, { timeout: 120000 });
+  found.read.given = await perfetto.title();
+}
+
 async function followsNews(browser) {
   const page = await open(browser, looks[0]);
   await page.goto(base + "/");
@@ -94,6 +138,9 @@ async function worksWithoutScript(browser) {
   const page = await open(browser, { ...looks[0], javaScriptEnabled: false });
   await page.goto(base + paths[1]);
   found.read.plain = await page.locator("h1").innerText();
+  await page.goto(base + paths.find((one) => one.endsWith("/timeline")));
+  await page.getByRole("link", { name: "Zoom in" }).click();
+  found.read.link = new URL(page.url()).searchParams.has("from");
 }
 
 (async () => {
@@ -105,6 +152,7 @@ async function worksWithoutScript(browser) {
   await worksByKeyboard(browser);
   await worksWithoutScript(browser);
   await searchesStacks(browser);
+  await zoomsTimeline(browser);
   await followsNews(browser);
   await browser.close();
   console.log(JSON.stringify(found));

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
 import json
 import os
 import pathlib
@@ -75,13 +74,44 @@ class Compare(ServeTest):
             self.assertLess(time.monotonic(), end)
             time.sleep(0.05)
 
-    def diff(self, store: Store, a: str, b: str) -> str:
+    def diff(self, store: Store, a: str, b: str, form: str = "html") -> str:
         done = subprocess.run(
-            [PROGRAM, "diff", "--format", "html", a, b],
+            [PROGRAM, "diff", "--format", form, a, b],
             check=True, capture_output=True, text=True,
             env={**os.environ, "PERFTRACKER_STORE": str(store.path)},
         )  # fmt: skip
         return done.stdout
+
+    def ask_json(self, server: Server, a: str, b: str) -> Answer:
+        end = time.monotonic() + LIMIT_S
+        while True:
+            answer = server.get(f"/api/v1/compare?a={a}&b={b}")
+            if answer.status != 202:
+                return answer
+            self.assertEqual(answer.json()["state"], "comparing")
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+
+    def test_the_api_says_what_diff_says_as_json(self) -> None:
+        store, server = self.fill()
+        answer = self.ask_json(server, f"{KEY}-1", f"{KEY}-2")
+        self.assertEqual(answer.status, 200)
+        self.assertIn("application/json", answer.headers["Content-Type"])
+        self.assertEqual(
+            answer.json(), json.loads(self.diff(store, f"{KEY}/1", f"{KEY}/2", "json"))
+        )
+        for query, status in (
+            ("", 400), (f"?a={KEY}-1", 400), (f"?a={KEY}-1&b={KEY}-1", 400),
+            (f"?a={KEY}-1&b={KEY}-3", 404), (f"?a=%3Cb%3E&b={KEY}-1", 404),
+        ):  # fmt: skip
+            wrong = server.get(f"/api/v1/compare{query}")
+            self.assertEqual(wrong.status, status, query)
+            self.assertEqual(sorted(wrong.json()), ["error", "help", "status"])
+        store.base.execute("UPDATE fingerprint SET data = x'00' WHERE number = 2")
+        store.base.commit()
+        damaged = self.ask_json(server, f"{KEY}-2", f"{KEY}-1")
+        self.assertEqual(damaged.status, 422)
+        self.assertIn(f"{KEY}/2", damaged.json()["error"])
 
     def ids(self, server: Server) -> dict[str, str]:
         reports = server.get("/api/v1/reports").json()["reports"]
@@ -203,16 +233,6 @@ class Compare(ServeTest):
         self.assertEqual(server.get(query).status, 202)
         self.assertEqual(server.end(), 0)
         self.assertFalse(pathlib.Path(f"/proc/{child}").exists())
-
-    def child_of(self, server: Server) -> int:
-        end = time.monotonic() + LIMIT_S
-        while time.monotonic() < end:
-            for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-                with contextlib.suppress(OSError):
-                    pid, rest = stat.parent.name, stat.read_text().rpartition(")")[2].split()
-                    if int(rest[1]) == server.process.pid and rest[0] != "Z":
-                        return int(pid)
-        raise AssertionError("the server has no child")
 
     def test_a_folder_alone_needs_no_store(self) -> None:
         self.fill()

@@ -128,6 +128,42 @@ class Pages(ServeTest):
         self.assertEqual(server.get(f"/reports/{KEY}-9/flame").status, 404)
         self.assertIn("tree", server.get("/flame.js").text)
 
+    def test_a_function_has_its_callers_callees_and_ranks(self) -> None:
+        server = self.fill()
+        page = server.get(f"/reports/{KEY}-2/flame").text
+        rows = re.findall(r"<tr><td class=\"name\">(.*?)</tr>", page, re.S)
+        self.assertEqual(len(rows), 3)
+        self.assertIn("&lt;img", rows[0])  # differs most by itself: 45 ms against 1 ms
+        self.assertIn('data-name="Seen on">1-2</td>', rows[0])
+        self.assertIn('data-name="Seen on">all</td>', rows[1])
+        self.assertIn("seen on ranks 1-2 of 0-3", page)
+        address = re.search(r'href="([^"]+)#function"', rows[0]).group(1)
+        chosen = server.get(address.replace("&amp;", "&")).text
+        section = chosen[chosen.index('<section id="function">') : chosen.index("</section>")]
+        self.assertNotIn("<img", section)
+        self.assertIn(">main</bdi>", section)
+        self.assertIn("Nothing that was recorded", section)  # it calls nothing
+        chosen = server.get(f"/reports/{KEY}-2/flame?function=main").text
+        section = chosen[chosen.index('<section id="function">') : chosen.index("</section>")]
+        self.assertIn(">forward</bdi>", section)
+        other = server.get(f"/reports/{KEY}-2/flame?function=%3Cscript%3E").text
+        self.assertIn("No function of these stacks has this name", other)
+        self.assertEqual(other.count("<script"), 2)
+
+    def test_a_job_shows_the_traffic_of_its_collectives(self) -> None:
+        store = self.make_store()
+        store.job(KEY, "llama")
+        one = {
+            "operation": HOSTILE, "group_size": 8, "bytes": 2e6, "per_iteration": 3,
+            "ms_per_iteration": 5.5, "latency_ms": 1, "bus_gbytes_per_s": None, "matched": True,
+        }  # fmt: skip
+        store.report(KEY, 1, "figure7", more={"collectives": [one] * 30})
+        page = self.serve("--store", str(store.path)).get(f"/jobs/{KEY}").text
+        self.assertIn("Collective traffic", page)
+        self.assertNotIn("<img", page)
+        self.assertIn("not known", page)
+        self.assertIn("10 more in the report", page)
+
     def test_damaged_call_stacks_are_drawn_as_far_as_they_go(self) -> None:
         for place, stacks in enumerate(
             (
@@ -135,6 +171,10 @@ class Pages(ServeTest):
                 {"functions": [{"name": HOSTILE, "ms": 5}] * 3, "peers": -4, "rank": 1e300},
                 {"functions": [{"name": "a", "parent": -9, "ms": -1}, {"name": 1, "ms": 1e308}]},
                 {"functions": [None, []]},
+                {
+                    "compared": "0-1048575",
+                    "functions": [{"name": "a", "ms": 5, "ranks": "0-1048575"}] * 2,
+                },
                 [],
             )
         ):
@@ -144,7 +184,7 @@ class Pages(ServeTest):
             path.write_text(json.dumps({**report, "stacks": stacks}), encoding="utf-8")
         server = self.serve("--store", "none", str(self.folder / "reports"))
         reports = server.get("/api/v1/reports").json()["reports"]
-        self.assertEqual(len(reports), 5)
+        self.assertEqual(len(reports), 6)
         for report in reports:
             page = server.get(f"/reports/{report['id']}/flame")
             self.assertIn(page.status, (200, 404))

@@ -29,11 +29,12 @@ SECOND = 10**9
 # What a report says of the call stacks of its culprit; no golden report has some.
 STACKS = {
     "stacks": {
-        "rank": 2, "culprit": True, "peers": 3,
+        "rank": 2, "culprit": True, "peers": 3, "compared": "0-3",
         "functions": [
             {"name": "main", "parent": None, "class": "host", "ms": 90.0, "peers_ms": 40.0},
             {"name": "forward", "parent": 0, "class": "compute", "ms": 40.0, "peers_ms": 38.0},
-            {"name": HOSTILE, "parent": 0, "class": "host", "ms": 45.0, "peers_ms": 1.0},
+            {"name": HOSTILE, "parent": 0, "class": "host", "ms": 45.0, "peers_ms": 1.0,
+             "ranks": "1-2"},
         ],
     }
 }  # fmt: skip
@@ -193,3 +194,13 @@ class ServeTest(unittest.TestCase):
         store = Store(self.folder / "store.db")
         self.addCleanup(store.base.close)
         return store
+
+    def child_of(self, server: Server) -> int:
+        end = time.monotonic() + LIMIT_S
+        while time.monotonic() < end:
+            for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+                with contextlib.suppress(OSError):
+                    pid, rest = stat.parent.name, stat.read_text().rpartition(")")[2].split()
+                    if int(rest[1]) == server.process.pid and rest[0] != "Z":
+                        return int(pid)
+        raise AssertionError("the server has no child")

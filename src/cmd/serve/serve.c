@@ -5,6 +5,7 @@
 #include "mcp/mcp.h"
 #include "serve/http/server.h"
 #include "serve/routes.h"
+#include "serve/timelineask.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -186,10 +187,15 @@ static int serve(const struct serve_options *options, char **folders, int cnt, s
 	store_place(options->store, routes.archive.place, sizeof(routes.archive.place));
 	routes.archive.catalog = catalog_new((const char *const *)folders, (size_t)cnt);
 	routes.feed = feed_new(routes.archive.place, clock_wall_ns());
-	routes.comparer = comparer_new(&(struct comparer_options){ .place = routes.archive.place });
+	routes.childtext =
+		childtext_new(&(struct childtext_options){ .place = routes.archive.place });
+	routes.traces =
+		childtext_new(&(struct childtext_options){ .place = routes.archive.place,
+							   .bytes_max = TIMELINE_TRACE_BYTES_MAX,
+							   .entry_max = TIMELINE_TRACE_ENTRIES });
 	routes.post_arg = mcp;
 	if (ret == 0 && (routes.archive.catalog == NULL || routes.feed == NULL || mcp == NULL ||
-			 routes.comparer == NULL))
+			 routes.childtext == NULL || routes.traces == NULL))
 		ret = err_set(err, ENOMEM, "out of memory");
 	if (ret == 0)
 		ret = check_inputs(&routes.archive, folders, cnt, err);
@@ -202,7 +208,8 @@ static int serve(const struct serve_options *options, char **folders, int cnt, s
 		serve_until_signal(server, routes.feed, signals);
 	}
 	(void)server_close(server);
-	(void)comparer_free(routes.comparer);
+	(void)childtext_free(routes.childtext);
+	(void)childtext_free(routes.traces);
 	(void)tokens_free(tokens);
 	(void)feed_free(routes.feed);
 	(void)mcp_free(mcp);

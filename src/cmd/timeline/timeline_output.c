@@ -92,14 +92,18 @@ static int write_stream(FILE *out, int (*write)(void *arg, FILE *out), void *arg
 	return ret;
 }
 
-int timeline_output(const char *path, int (*write)(void *arg, FILE *out), void *arg)
+int timeline_output(const char *path, bool compress, int (*write)(void *arg, FILE *out), void *arg)
 {
-	bool compressed = is_compressed(path);
+	bool compressed = compress || is_compressed(path);
 	struct file_draft draft;
 	int ret;
 
-	if (strcmp(path, "-") == 0)
+	if (strcmp(path, "-") == 0 && !compress)
 		return write_stream(stdout, write, arg);
+	if (strcmp(path, "-") == 0)
+		return write_stream(
+			open_stream(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0), compressed), write,
+			arg);
 	if (!is_replaceable(path))
 		return write_stream(
 			open_stream(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666),

@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 /*
- * Calls write(arg, out) with a stream to path ("-": standard output; "*.gz": compressed). A file
- * takes its place when all was written. Returns what write() does, or -errno.
+ * Calls write(arg, out) with a stream to path ("-": standard output), compressed if path ends in .gz or compress
+ * is set. A file takes its place when all was written. Returns what write() does, or -errno.
  */
-_must_check_ int timeline_output(const char *path, int (*write)(void *arg, FILE *out), void *arg);
+_must_check_ int timeline_output(const char *path, bool compress,
+				 int (*write)(void *arg, FILE *out), void *arg);

@@ -243,11 +243,12 @@ static int read_trace(void *arg, size_t idx, struct trace *ret, struct err *err)
 	return reader_read(t->shown[idx]->source, NULL, ret, err);
 }
 
-static int write_picture(void *arg, FILE *out)
+static int draw_picture(void *arg, struct slice_sink *sink, FILE *out)
 {
 	struct traces *t = arg;
 	const struct tracepicture_options options = {
-		.last_ns = (int64_t)(t->request->last_s * NSEC_PER_SEC),
+		.last_ns = sink != NULL ? 0 : (int64_t)(t->request->last_s * NSEC_PER_SEC),
+		.sink = sink,
 		.wall_only = t->request->wall_only,
 		.report = t->reported ? &t->report : NULL,
 		.read = read_trace,
@@ -255,6 +256,49 @@ static int write_picture(void *arg, FILE *out)
 	};
 
 	return tracepicture_write(t->ranks, t->cnt, &options, out, t->results, &t->err);
+}
+
+/* Those of the report that is made of the traces. For free(); NULL: out of memory. */
+static struct timebins_finding *own_findings(const struct traces *t, size_t *ret_cnt)
+{
+	size_t cnt = t->reported ? t->report.finding_cnt : 0;
+	struct timebins_finding *ret = calloc(cnt + 1, sizeof(*ret));
+
+	for (size_t i = 0; i < cnt && ret != NULL; i++) {
+		const struct finding *finding = &t->report.findings[i];
+
+		ret[i] = (struct timebins_finding){ finding->id, finding->name, finding->ranks,
+						    finding->rank_cnt, finding->all_workers };
+	}
+	*ret_cnt = ret != NULL ? cnt : 0;
+	return ret;
+}
+
+static int write_part(struct traces *t, FILE *out)
+{
+	struct timeline_part part = *t->request->part;
+	_cleanup_free_ struct timebins_finding *own = NULL;
+	struct timeline_subject subject = {
+		.cnt = t->cnt, .results = t->results, .draw = draw_picture, .arg = t
+	};
+	int ret;
+
+	subject.ranks = calloc(t->cnt + 1, sizeof(*subject.ranks));
+	for (size_t i = 0; i < t->cnt && subject.ranks != NULL; i++)
+		subject.ranks[i] = (struct timebins_rank){ .rank = t->ranks[i].rank,
+							   .host = t->ranks[i].host };
+	if (part.finding_cnt == 0)
+		part.findings = own = own_findings(t, &part.finding_cnt);
+	ret = subject.ranks != NULL ? timeline_bins_write(&part, &subject, out) : -ENOMEM;
+	free(subject.ranks);
+	return ret;
+}
+
+static int write_picture(void *arg, FILE *out)
+{
+	struct traces *t = arg;
+
+	return t->request->part != NULL ? write_part(t, out) : draw_picture(t, NULL, out);
 }
 
 /* What is not in the picture, on standard error. */
@@ -287,7 +331,7 @@ int timeline_traces(const struct timeline_request *request, char *const *words, 
 		error = choose_ranks(&t);
 	}
 	if (error == 0)
-		error = timeline_output(request->output, write_picture, &t);
+		error = timeline_output(request->output, request->compress, write_picture, &t);
 	if (error < 0 && t.err.text[0] != '\0')
 		status = cmd_fail("%s", t.err.text);
 	else if (error < 0)

@@ -7,12 +7,14 @@
 
 #include "base/err.h"
 #include "cmd/cmd.h"
+#include "cmd/timeline/timeline_bins.h"
 
 struct timeline_request {
 	const char *output; /* path, or "-" */
 	double last_s;
 	const rankset_vec *ranks; /* empty: all */
-	bool wall_only;
+	bool wall_only, compress;
+	const struct timeline_part *part; /* NULL: the whole trace */
 };
 
 /* What words[cnt] of the command line name. */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "serve/http/server.h"
+#include "serve/timelineask.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -80,8 +81,13 @@ static int open_parts(const struct uiserver *ui, struct routes *routes, struct s
 	routes->live = setup->live;
 	routes->archive.catalog = catalog_new(NULL, 0);
 	routes->feed = feed_new(ui->place, clock_wall_ns());
-	routes->comparer = comparer_new(&(struct comparer_options){ .place = ui->place });
-	if (routes->archive.catalog == NULL || routes->feed == NULL || routes->comparer == NULL)
+	routes->childtext = childtext_new(&(struct childtext_options){ .place = ui->place });
+	routes->traces =
+		childtext_new(&(struct childtext_options){ .place = ui->place,
+							   .bytes_max = TIMELINE_TRACE_BYTES_MAX,
+							   .entry_max = TIMELINE_TRACE_ENTRIES });
+	if (routes->archive.catalog == NULL || routes->feed == NULL || routes->childtext == NULL ||
+	    routes->traces == NULL)
 		return err_set(err, ENOMEM, "out of memory");
 	return server_open(&how, ret, err);
 }
@@ -101,7 +107,8 @@ static void *ui_main(void *arg)
 		serve(ui, server, routes.feed);
 	}
 	(void)server_close(server);
-	(void)comparer_free(routes.comparer);
+	(void)childtext_free(routes.childtext);
+	(void)childtext_free(routes.traces);
 	(void)feed_free(routes.feed);
 	archive_done(&routes.archive);
 	return NULL;

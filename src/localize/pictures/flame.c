@@ -15,7 +15,8 @@ struct tally {
 	double *ns, *peers_ns; /* by frame, with what it calls */
 	uint8_t *class;	       /* by frame: that of most of its own time */
 	double *own_ns;	       /* by frame: the time of that class */
-	size_t peer_cnt;
+	uint64_t *peers_with;  /* by frame: bit i: it ran on peer i, or what it calls */
+	size_t worker, peers[PEERS_MAX], peer_cnt;
 };
 
 static void tally_done(struct tally *t)
@@ -24,6 +25,7 @@ static void tally_done(struct tally *t)
 	free(t->peers_ns);
 	free(t->class);
 	free(t->own_ns);
+	free(t->peers_with);
 }
 
 static int tally_init(struct tally *t, const struct job *job)
@@ -35,7 +37,9 @@ static int tally_init(struct tally *t, const struct job *job)
 	t->peers_ns = calloc(cnt, sizeof(*t->peers_ns));
 	t->class = calloc(cnt, sizeof(*t->class));
 	t->own_ns = calloc(cnt, sizeof(*t->own_ns));
-	return t->ns == NULL || t->peers_ns == NULL || t->class == NULL || t->own_ns == NULL
+	t->peers_with = calloc(cnt, sizeof(*t->peers_with));
+	return t->ns == NULL || t->peers_ns == NULL || t->class == NULL || t->own_ns == NULL ||
+			       t->peers_with == NULL
 		       ? -ENOMEM
 		       : 0;
 }
@@ -73,16 +77,20 @@ static size_t choose_peers(const struct job *job, const struct report *report, s
 	return cnt;
 }
 
-static void add_functions(struct tally *t, size_t worker, const size_t *peers, size_t peer_cnt)
+static void add_functions(struct tally *t)
 {
 	vec_foreach(f, &t->job->functions) {
 		double mine, theirs = 0;
 
 		if (f->frame == FRAME_NONE)
 			continue;
-		mine = job_time_ns(t->job, f, worker);
-		for (size_t i = 0; i < peer_cnt; i++)
-			theirs += job_time_ns(t->job, f, peers[i]) / (double)peer_cnt;
+		mine = job_time_ns(t->job, f, t->worker);
+		for (size_t i = 0; i < t->peer_cnt; i++) {
+			double ns = job_time_ns(t->job, f, t->peers[i]);
+
+			theirs += ns / (double)t->peer_cnt;
+			t->peers_with[f->frame] |= (uint64_t)(ns > 0) << i;
+		}
 		t->ns[f->frame] += mine;
 		t->peers_ns[f->frame] += theirs;
 		if (fmax(mine, theirs) > t->own_ns[f->frame]) {
@@ -90,7 +98,6 @@ static void add_functions(struct tally *t, size_t worker, const size_t *peers, s
 			t->class[f->frame] = f->class;
 		}
 	}
-	t->peer_cnt = peer_cnt;
 }
 
 /* Callers come before callees: the last frames first. */
@@ -103,9 +110,54 @@ static void add_to_callers(struct tally *t)
 			continue;
 		t->ns[parent] += t->ns[i - 1];
 		t->peers_ns[parent] += t->peers_ns[i - 1];
+		t->peers_with[parent] |= t->peers_with[i - 1];
 		if (t->own_ns[parent] <= 0)
 			t->class[parent] = CLASS_HOST;
 	}
+}
+
+static int order_ranks(const void *a, const void *b)
+{
+	const int *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The ranks of worker (own) and of the peers whose bits are set. NULL: out of memory. */
+static const int *copy_ranks(const struct tally *t, bool own, uint64_t with, struct report *out,
+			     size_t *ret_cnt)
+{
+	int *ret = arena_calloc(&out->arena, t->peer_cnt + 1, sizeof(*ret));
+	size_t cnt = 0;
+
+	if (ret == NULL)
+		return NULL;
+	if (own)
+		ret[cnt++] = t->job->workers[t->worker].fp->rank;
+	for (size_t i = 0; i < t->peer_cnt; i++) {
+		if ((with >> i & 1) != 0)
+			ret[cnt++] = t->job->workers[t->peers[i]].fp->rank;
+	}
+	qsort(ret, cnt, sizeof(*ret), order_ranks);
+	*ret_cnt = cnt;
+	return ret;
+}
+
+static uint64_t all_peers(const struct tally *t)
+{
+	return t->peer_cnt < 64 ? (UINT64_C(1) << t->peer_cnt) - 1 : UINT64_MAX;
+}
+
+/* Of a function that not all of the compared ranks have. */
+static int set_ranks(const struct tally *t, uint32_t frame, struct report *out,
+		     struct report_flame_node *node)
+{
+	bool own = t->ns[frame] > 0;
+
+	if (t->peer_cnt == 0 || (own && t->peers_with[frame] == all_peers(t)))
+		return 0;
+	node->ranks = copy_ranks(t, own, t->peers_with[frame], out, &node->rank_cnt);
+	return node->ranks == NULL ? -ENOMEM : 0;
 }
 
 static int copy_node(const struct tally *t, uint32_t frame, const int *index_of, struct report *out,
@@ -120,7 +172,7 @@ static int copy_node(const struct tally *t, uint32_t frame, const int *index_of,
 		.ms = t->ns[frame] / 1e6,
 		.peers_ms = t->peers_ns[frame] / 1e6,
 	};
-	return ret->name == NULL ? -ENOMEM : 0;
+	return ret->name == NULL ? -ENOMEM : set_ranks(t, frame, out, ret);
 }
 
 /* The least time of a node so that no more than NODES_MAX are kept. */
@@ -164,18 +216,23 @@ static int copy_nodes(const struct tally *t, struct report *out, bool *ret_deep)
 int flame_fill(const struct job *job, size_t culprit, struct report *out)
 {
 	_cleanup_(tally_done) struct tally t = { 0 };
-	size_t worker = culprit != SIZE_MAX ? culprit : 0, peers[PEERS_MAX];
+	size_t worker = culprit != SIZE_MAX ? culprit : 0;
 	bool deep = false;
 
 	if (tally_init(&t, job) < 0)
 		return -ENOMEM;
-	add_functions(&t, worker, peers, choose_peers(job, out, worker, peers));
+	t.worker = worker;
+	t.peer_cnt = choose_peers(job, out, worker, t.peers);
+	add_functions(&t);
 	add_to_callers(&t);
 	if (copy_nodes(&t, out, &deep) < 0)
 		return -ENOMEM;
 	out->flame.rank = job->workers[worker].fp->rank;
 	out->flame.culprit = culprit != SIZE_MAX;
 	out->flame.peer_cnt = t.peer_cnt;
+	out->flame.compared = copy_ranks(&t, true, all_peers(&t), out, &out->flame.compared_cnt);
+	if (out->flame.compared == NULL)
+		return -ENOMEM;
 	out->flame.iteration_ms = job->iteration_ns / 1e6;
 	/* Without callers it would be a bar chart of functions, which the report has. */
 	if (!deep)

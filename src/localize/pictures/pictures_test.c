@@ -78,7 +78,7 @@ static void shares_of_a_stretch_are_at_most_all_of_it(void **state)
 static void stacks_have_the_difference_to_the_peers(void **state)
 {
 	double most = 0;
-	bool found = false;
+	bool found = false, alone = false;
 
 	(void)state;
 	test_play_late(&job, &test_nap, LATE, NAP_MS);
@@ -86,6 +86,7 @@ static void stacks_have_the_difference_to_the_peers(void **state)
 	assert_int_equal(report.flame.rank, LATE);
 	assert_true(report.flame.culprit);
 	assert_int_equal(report.flame.peer_cnt, job.cnt - 1);
+	assert_int_equal(report.flame.compared_cnt, job.cnt);
 	for (size_t i = 0; i < report.flame.node_cnt; i++) {
 		const struct report_flame_node *node = &report.flame.nodes[i];
 
@@ -93,9 +94,12 @@ static void stacks_have_the_difference_to_the_peers(void **state)
 		if (node->parent >= 0)
 			assert_true(node->ms <= report.flame.nodes[node->parent].ms + 1e-6);
 		most = fmax(most, node->ms - node->peers_ms);
+		assert_true(node->rank_cnt < report.flame.compared_cnt);
+		alone |= node->rank_cnt == 1 && node->ranks[0] == LATE;
 		found |= strstr(node->name, test_nap.context) != NULL;
 	}
 	assert_true(found);
+	assert_true(alone);
 	assert_in_range(most, NAP_MS * 0.9, NAP_MS * 1.1);
 }
 

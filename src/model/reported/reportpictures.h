@@ -48,6 +48,9 @@ struct report_flame_node {
 	int parent; /* index of a node; -1: none */
 	enum event_class class;
 	double ms, peers_ms; /* critical time per iteration, with what it calls; peers: mean */
+	const int
+		*ranks; /* of the compared ones those on which it was seen, where that is not all */
+	size_t rank_cnt; /* 0: all of them, or not known */
 };
 
 struct report_flame {
@@ -57,6 +60,8 @@ struct report_flame {
 	bool culprit;
 	bool sampled; /* ms: of a second of the window where iteration_ms is 1000 */
 	size_t peer_cnt;
+	const int *compared; /* this rank and its peers */
+	size_t compared_cnt; /* 0: which ranks have a function is not known */
 	double iteration_ms;
 };
 

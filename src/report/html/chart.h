@@ -47,6 +47,10 @@ void chart_pace(const struct report *report, struct str *out);
 /* Whether a finding about some workers, not all, names this rank. */
 bool chart_flagged(const struct report *report, int rank);
 
+/* Whether the picture of lateness has a row of this rank alone, #late-R, and that of one iteration a lane, #lane-R. */
+bool chart_has_late_row(const struct report *report, int rank);
+bool chart_has_lane(const struct report *report, int rank);
+
 /* The strength of a color, 0 to 9, for a time lost per iteration; -1: too short to be shown. */
 int chart_heat_level(double ms, double iteration_ms);
 

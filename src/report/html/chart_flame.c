@@ -150,6 +150,12 @@ static void append_tip(struct str *tip, const struct flame *f, size_t first, siz
 		str_append(tip, ", peers ");
 		phrase_ms(tip, node->peers_ms);
 	}
+	if (node->rank_cnt > 0) {
+		str_append(tip, "; seen on ranks ");
+		phrase_rank_list(tip, node->ranks, node->rank_cnt, 60);
+		str_append(tip, " of ");
+		phrase_rank_list(tip, f->of->compared, f->of->compared_cnt, 60);
+	}
 }
 
 static const char *const more[] = { "heat h0", "heat h1", "heat h2", "heat h3", "heat h4",
@@ -207,6 +213,11 @@ static void append_note(struct str *note, const struct flame *f)
 		str_printf(note,
 			   "Red: longer than the mean of %zu peer%s, blue: shorter, gray: alike. ",
 			   f->of->peer_cnt, plural((double)f->of->peer_cnt));
+	if (f->of->compared_cnt > 1)
+		str_append(
+			note,
+			"Where not all of them have a function, its box says on which ranks it was "
+			"seen: under 0.1 % of a window it is not. ");
 	if (f->cut)
 		str_printf(note, "Deeper than %u calls is not shown. ", DEPTH_MAX);
 	str_append(note, "\xe2\x80\xa6 stands for callers that do nothing but call the function.");

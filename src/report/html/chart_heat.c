@@ -218,6 +218,21 @@ static void draw_cell(const struct heat *h, const struct row *row, size_t column
 			 box.y + box.height / 2 + 4, SVG_MIDDLE, markup_borrow(h->out, &value));
 }
 
+/* The row of one rank has its name: evidence links to it. */
+static void draw_row(const struct heat *h, size_t i, double y)
+{
+	const struct row *row = &h->rows.data[i];
+
+	if (row->cnt == 1 && h->report->worker_cnt <= ROWS_ALL)
+		str_printf(h->out, "<g id=\"late-%d\">", h->report->workers[row->first].rank);
+	else
+		str_append(h->out, "<g>");
+	row_label(h, i, y);
+	for (size_t c = 0; c < h->column_cnt; c++)
+		draw_cell(h, row, c, y);
+	str_append(h->out, "</g>\n");
+}
+
 static void draw_axis(const struct heat *h)
 {
 	size_t every = (size_t)ceil(40.0 / h->cell_width);
@@ -251,9 +266,7 @@ static void draw(struct heat *h)
 	for (size_t i = 0; i < h->rows.cnt; i++) {
 		double y = TOP + h->cell_height * (double)i;
 
-		row_label(h, i, y);
-		for (size_t c = 0; c < h->column_cnt; c++)
-			draw_cell(h, &h->rows.data[i], c, y);
+		draw_row(h, i, y);
 	}
 	svg_close(h->out);
 }
@@ -282,6 +295,17 @@ static bool is_any_late(const struct report *report)
 			if (chart_heat_level(worker->late_ms[i], report->iteration_ms) >= 0)
 				return true;
 		}
+	}
+	return false;
+}
+
+bool chart_has_late_row(const struct report *report, int rank)
+{
+	if (report->worker_cnt < 2 || report->worker_cnt > ROWS_ALL || !is_any_late(report))
+		return false;
+	for (size_t i = 0; i < report->worker_cnt; i++) {
+		if (report->workers[i].rank == rank)
+			return true;
 	}
 	return false;
 }

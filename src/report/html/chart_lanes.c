@@ -83,6 +83,7 @@ static void draw_lane(const struct lanes *l, size_t i)
 	double y = TOP + LANE_HEIGHT * (double)i;
 	char label[32];
 
+	str_printf(l->out, "<g id=\"lane-%d\">", lane->rank);
 	(void)snprintf(label, sizeof(label), "%srank %d", i == 0 ? "\xe2\x97\x86 " : "",
 		       lane->rank);
 	svg_text(l->out, i == 0 ? "rank bad" : "rank", LEFT - 10, y + 16, SVG_END, label);
@@ -92,6 +93,7 @@ static void draw_lane(const struct lanes *l, size_t i)
 		draw_stretch(l, &lane->stretches[s], y);
 	for (size_t m = 0; m < lane->meeting_cnt; m++)
 		draw_meeting(l, &lane->meetings[m], y + WORK_HEIGHT + 4);
+	str_append(l->out, "</g>\n");
 }
 
 static void draw_axis(const struct lanes *l)
@@ -121,12 +123,26 @@ static void append_note(struct str *note, const struct report_lanes *lanes)
 					: "Clocks are not aligned: each rank begins at 0.");
 }
 
+static bool is_drawn(const struct report_lanes *lanes)
+{
+	return lanes->lane_cnt >= 2 && lanes->length_ms > 0.0 && isfinite(lanes->length_ms);
+}
+
+bool chart_has_lane(const struct report *report, int rank)
+{
+	for (size_t i = 0; is_drawn(&report->lanes) && i < report->lanes.lane_cnt; i++) {
+		if (report->lanes.lanes[i].rank == rank)
+			return true;
+	}
+	return false;
+}
+
 void chart_lanes(const struct report *report, struct str *out)
 {
 	struct lanes l = { .of = &report->lanes, .out = out };
 	_cleanup_(str_done) struct str title = { 0 }, note = { 0 };
 
-	if (l.of->lane_cnt < 2 || !(l.of->length_ms > 0.0) || !isfinite(l.of->length_ms))
+	if (!is_drawn(l.of))
 		return;
 	l.scale = scale_make(0.0, l.of->length_ms, 8, true);
 	str_append(&title, "One iteration, rank by rank");

@@ -12,6 +12,7 @@
 #include "report/formats.h"
 #include "report/html/chart.h"
 #include "report/html/document.h"
+#include "report/html/evidencelinks.h"
 #include "report/html/html_finding.h"
 #include "report/html/markup.h"
 #include "report/phrase.h"
@@ -21,9 +22,9 @@
 #include <errno.h>
 #include <math.h>
 
-#define TABLE_ROWS_MAX 200 /* workers with numbers */
-#define LIST_MAX 200	   /* notes, failures */
-#define HOSTS_MAX 4	   /* named in the facts */
+#define TABLE_ROWS_MAX EVIDENCELINKS_ROWS_MAX /* workers with numbers */
+#define LIST_MAX 200			      /* notes, failures */
+#define HOSTS_MAX 4			      /* named in the facts */
 
 static void page_head(struct str *out, const struct report *report)
 {
@@ -326,8 +327,8 @@ static void worker_row(struct str *out, const struct report_worker *worker, bool
 {
 	struct str ms = { 0 };
 
-	str_printf(out, "<tr><td class=\"n\">%s%d</td><td><bdi>", flagged ? "\xe2\x97\x86 " : "",
-		   worker->rank);
+	str_printf(out, "<tr id=\"rank-%d\"><td class=\"n\">%s%d</td><td><bdi>", worker->rank,
+		   flagged ? "\xe2\x97\x86 " : "", worker->rank);
 	markup_text_short(out, worker->host, 64);
 	str_append(out, "</bdi></td><td><bdi>");
 	markup_text_short(out, worker->source, 64);
@@ -352,7 +353,7 @@ static void workers_part(struct str *out, const struct report *report)
 	if (shown == 0)
 		return;
 	str_append(out,
-		   "<section><details><summary>Numbers of each worker</summary>"
+		   "<section id=\"workers\"><details><summary>Numbers of each worker</summary>"
 		   "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Workers\">"
 		   "<table><thead><tr><th scope=\"col\" class=\"n\">Rank</th>"
 		   "<th scope=\"col\">Host</th><th scope=\"col\">Source</th>"

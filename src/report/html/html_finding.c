@@ -4,6 +4,7 @@
 #include "base/text/clean.h"
 #include "report/finding_fields.h"
 #include "report/html/chart.h"
+#include "report/html/evidencelinks.h"
 #include "report/html/markup.h"
 #include "report/html/meaning.h"
 #include "report/phrase.h"
@@ -176,7 +177,7 @@ static void about_stack(struct str *out, const struct finding *finding)
 	str_append(out, "</code></dd>\n");
 }
 
-static void about(struct str *out, const struct finding *finding)
+static void about(struct str *out, const struct report *report, const struct finding *finding)
 {
 	str_append(out, "<dl class=\"about\"><dt>Function</dt><dd><code>");
 	markup_text_short(out, finding->name, NAME_CELLS);
@@ -188,11 +189,12 @@ static void about(struct str *out, const struct finding *finding)
 		str_append(out, "<dt>Evidence</dt><dd><ul class=\"evidence\">");
 	for (size_t i = 0; i < finding->evidence_cnt; i++) {
 		str_append(out, "<li><bdi>");
-		markup_text_short(out, finding->evidence[i], NAME_CELLS);
+		evidencelinks_line(out, report, finding, finding->evidence[i]);
 		str_append(out, "</bdi></li>");
 	}
 	if (finding->evidence_cnt > 0)
 		str_append(out, "</ul></dd>\n");
+	evidencelinks_places(out, report, finding);
 	str_append(out, "</dl>\n");
 }
 
@@ -225,7 +227,7 @@ static void card(struct str *out, size_t i, const struct report *report)
 		str_printf(out, "<p class=\"meaning\">%s: %s.</p>\n", finding->id,
 			   meaning_of(finding->id));
 	stats(out, finding);
-	about(out, finding);
+	about(out, report, finding);
 	if (finding->advice != NULL && finding->advice[0] != '\0') {
 		str_append(out, "<p class=\"advice\"><b>What to do</b>");
 		markup_text_short(out, finding->advice, 1000);

@@ -92,7 +92,8 @@ static int align(struct rank_view *views, size_t cnt, bool wall_only)
 }
 
 /* Sets what is shown of each; returns the moment that is 0 in the trace. */
-static int64_t choose_part(struct rank_view *views, size_t cnt, int64_t last_ns)
+static int64_t choose_part(struct rank_view *views, size_t cnt, int64_t last_ns,
+			   int64_t *ret_length_ns)
 {
 	int64_t first = INT64_MAX, last = INT64_MIN, from = INT64_MIN;
 
@@ -110,6 +111,7 @@ static int64_t choose_part(struct rank_view *views, size_t cnt, int64_t last_ns)
 		views[i].from_ns = (from > first ? from : first - 1) - offset_ns;
 		views[i].result->last_ns = last - (views[i].last_ns + offset_ns);
 	}
+	*ret_length_ns = cnt == 0 ? 0 : last - MAX(first, from);
 	return cnt == 0 ? 0 : MAX(first, from);
 }
 
@@ -312,9 +314,14 @@ static void put_about_rank(struct writer *w, const struct rank_view *view)
 	(void)fputc('}', w->out);
 }
 
+static int64_t zero_wall_ns(const struct writer *w, const struct rank_view *views, size_t cnt)
+{
+	return cnt > 0 ? views[0].log->wall_ns - views[0].log->mono_ns + w->zero_ns : 0;
+}
+
 static void put_about(struct writer *w, const struct rank_view *views, size_t cnt)
 {
-	int64_t wall_ns = cnt > 0 ? views[0].log->wall_ns - views[0].log->mono_ns + w->zero_ns : 0;
+	int64_t wall_ns = zero_wall_ns(w, views, cnt);
 
 	(void)fprintf(w->out,
 		      "\n],\"otherData\":{\"schema\":\"perftracker.timeline.v1\","
@@ -343,6 +350,8 @@ static int put_all(struct writer *w, struct rank_view *views, size_t cnt,
 		ret = timeline_hardware(w, views, cnt, options);
 	if (ret == 0)
 		put_about(w, views, cnt);
+	if (ret == 0 && w->sink != NULL)
+		ret = w->sink->error;
 	return ret == 0 && (fflush(w->out) != 0 || ferror(w->out) != 0) ? -EIO : ret;
 }
 
@@ -382,14 +391,16 @@ int timeline_write(const struct flightlog *logs, size_t cnt, const struct timeli
 		   FILE *out, struct timeline_rank *ret_ranks)
 {
 	struct rank_view *views = calloc(cnt + 1, sizeof(*views));
-	struct writer writer = { .out = out };
+	struct writer writer = { .out = out, .sink = options->sink };
+	int64_t length_ns;
 	int ret = views != NULL ? prepare(views, logs, cnt, ret_ranks) : -ENOMEM;
 	int instance_cnt = 0;
 
 	if (ret == 0)
 		ret = instance_cnt = align(views, cnt, options->wall_only);
 	if (ret >= 0) {
-		writer.zero_ns = choose_part(views, cnt, options->last_ns);
+		writer.zero_ns = choose_part(views, cnt, options->last_ns, &length_ns);
+		writer_sink_begin(&writer, zero_wall_ns(&writer, views, cnt), length_ns);
 		ret = timeline_take_turns(views, cnt, (uint32_t)instance_cnt);
 	}
 	if (ret == 0)

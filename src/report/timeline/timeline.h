@@ -15,6 +15,7 @@
 #include "format/flightlog/flightlog.h"
 #include "format/sidecar/sidecar.h"
 #include "report/timeline/clocks.h"
+#include "report/timeline/slicesink.h"
 
 #include <stdio.h>
 
@@ -24,6 +25,7 @@ struct timeline_options {
 	/* of windows; those of other hosts than the logs' are left out */
 	const struct sidecar *sides;
 	size_t side_cnt;
+	struct slice_sink *sink; /* NULL: none. Takes the slices, too */
 };
 
 /* What became of one log. */

@@ -155,6 +155,27 @@ static void put_name(struct writer *w, const char *name)
 	str_done(&plain);
 }
 
+static void sink_event(struct drawing *d, const struct event *event, const struct finding *fault,
+		       uint32_t tid)
+{
+	const char *name = event_name(d->trace, event), *shown;
+	struct str plain = { 0 };
+
+	if (d->place.writer->sink == NULL)
+		return;
+	shown = demangle_plain(name, &plain) && str_error(&plain) == 0 ? str_borrow(&plain) : name;
+	writer_sink(&d->place, tid,
+		    &(struct sink_slice){
+			    .start_ns = MAX(event->start_ns, d->view.from_ns),
+			    .end_ns = event_end_ns(event),
+			    .category = event_kind_name((enum event_kind)event->kind),
+			    .name = shown,
+			    .shown = shown,
+			    .finding = fault != NULL ? fault->id : NULL,
+		    });
+	str_done(&plain);
+}
+
 static int put_event(struct drawing *d, const struct event *event)
 {
 	const struct finding *fault = faultspans_of(&d->faults, event);
@@ -172,6 +193,7 @@ static int put_event(struct drawing *d, const struct event *event)
 	if (ret < 0 || tid == 0)
 		return ret;
 	writer_slice(&d->place, tid, start_ns, event_end_ns(event));
+	sink_event(d, event, fault, tid);
 	(void)fprintf(d->place.writer->out,
 		      ",\"cat\":\"%s\",\"name\":", event_kind_name((enum event_kind)event->kind));
 	put_name(d->place.writer, event_name(d->trace, event));
@@ -216,6 +238,13 @@ static int put_finding_slice(struct drawing *d, int64_t start_ns, int64_t end_ns
 	if (ret < 0 || tid == 0)
 		return ret;
 	writer_slice(&d->place, tid, start_ns, end_ns);
+	writer_sink(&d->place, tid,
+		    &(struct sink_slice){ .start_ns = start_ns,
+					  .end_ns = end_ns,
+					  .category = "finding",
+					  .name = name,
+					  .shown = name,
+					  .finding = finding != NULL ? finding->id : "late" });
 	(void)fputs(",\"cat\":\"finding\",\"name\":", w->out);
 	writer_text(w, name);
 	(void)fputs(",\"cname\":\"terrible\"", w->out);
@@ -448,6 +477,7 @@ static void choose_part(struct picture *p)
 	if (p->options->last_ns > 0)
 		first = MAX(first, last - p->options->last_ns);
 	p->writer.zero_ns = p->cnt > 0 ? first : 0;
+	writer_sink_begin(&p->writer, p->writer.zero_ns, p->cnt > 0 ? last - first : 0);
 	for (size_t i = 0; i < p->cnt; i++) {
 		struct tracepicture_rank *rank = &p->ranks[i];
 
@@ -466,6 +496,8 @@ static int put_all(struct picture *p)
 		ret = put_rank(p, i);
 	if (ret == 0)
 		ret = put_about(p);
+	if (ret == 0 && p->options->sink != NULL)
+		ret = p->options->sink->error;
 	return ret == 0 && (fflush(out) != 0 || ferror(out) != 0) ? -EIO : ret;
 }
 
@@ -473,7 +505,7 @@ int tracepicture_write(struct tracepicture_rank *ranks, size_t cnt,
 		       const struct tracepicture_options *options, FILE *out,
 		       struct timeline_rank *ret_ranks, struct err *err)
 {
-	struct picture p = { .writer = { .out = out },
+	struct picture p = { .writer = { .out = out, .sink = options->sink },
 			     .options = options,
 			     .ranks = ranks,
 			     .results = ret_ranks,

@@ -26,6 +26,7 @@ struct tracepicture_options {
 	int64_t last_ns;	     /* before the last end of all ranks; 0: everything */
 	bool wall_only;		     /* as in timeline_options */
 	const struct report *report; /* of the same traces; its findings are marked */
+	struct slice_sink *sink;     /* NULL: none. Takes the slices, too */
 	/* Reads the trace of ranks[idx]. Returns 0 or -errno with a line in err. */
 	int (*read)(void *arg, size_t idx, struct trace *ret, struct err *err);
 	void *arg;

@@ -12,8 +12,9 @@ struct rank_view;
 /* Trace events, one a line. out remembers its failures. */
 struct writer {
 	FILE *out;
-	bool comma;	 /* an event was written */
-	int64_t zero_ns; /* moment 0 of the trace, on the reference's clock */
+	bool comma;		 /* an event was written */
+	int64_t zero_ns;	 /* moment 0 of the trace, on the reference's clock */
+	struct slice_sink *sink; /* NULL: none */
 };
 
 /* A track of a process: rows first_tid, first_tid + 1, ... */
@@ -41,6 +42,15 @@ void writer_begin(struct place *to, char phase, uint32_t tid, int64_t time_ns);
 
 /* The same of a slice that is not empty; the caller goes on after dur. */
 void writer_slice(struct place *to, uint32_t tid, int64_t start_ns, int64_t end_ns);
+
+/*
+ * Gives the sink, if there is one, a slice that writer_slice() wrote. name and shown as in struct sink_slice;
+ * finding may be NULL.
+ */
+void writer_sink(struct place *to, uint32_t tid, const struct sink_slice *slice);
+
+/* Tells the sink, if there is one, what is shown. */
+void writer_sink_begin(struct writer *w, int64_t zero_wall_ns, int64_t length_ns);
 
 /* The curves: what the kernel counted of the training thread, as rates. */
 void timeline_counters(struct place *to);

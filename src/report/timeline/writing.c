@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 /* --- JSON --- */
 
@@ -38,15 +39,45 @@ static void new_event(struct writer *w)
 	w->comma = true;
 }
 
+/* Of a row of a thread: the sink has no use for other names. */
+static void sink_row(struct writer *w, uint32_t pid, uint32_t tid, const char *name)
+{
+	if (w->sink != NULL && w->sink->error == 0)
+		w->sink->error = w->sink->row(w->sink->arg, pid - 1, tid, name);
+}
+
 void writer_name(struct writer *w, const char *event, uint32_t pid, uint32_t tid, const char *key,
 		 const char *text)
 {
+	if (strcmp(event, "thread_name") == 0)
+		sink_row(w, pid, tid, text);
 	new_event(w);
 	(void)fprintf(w->out,
 		      "{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"%s\",\"args\":{\"%s\":", pid,
 		      tid, event, key);
 	writer_text(w, text);
 	(void)fputs("}}", w->out);
+}
+
+void writer_sink_begin(struct writer *w, int64_t zero_wall_ns, int64_t length_ns)
+{
+	if (w->sink != NULL && w->sink->error == 0)
+		w->sink->error = w->sink->begin(w->sink->arg, zero_wall_ns, length_ns);
+}
+
+void writer_sink(struct place *to, uint32_t tid, const struct sink_slice *slice)
+{
+	int64_t add_ns = to->view->result->clock.offset_ns - to->writer->zero_ns;
+	struct slice_sink *sink = to->writer->sink;
+	struct sink_slice given = *slice;
+
+	if (sink == NULL || sink->error < 0)
+		return;
+	given.idx = to->pid - 1;
+	given.row = tid;
+	given.start_ns += add_ns;
+	given.end_ns += add_ns;
+	sink->error = sink->slice(sink->arg, &given);
 }
 
 void writer_index(struct writer *w, const char *event, uint32_t pid, uint32_t tid, int64_t index)
@@ -259,14 +290,43 @@ static void put_args(struct place *to, const struct slice *slice)
 
 /* --- events --- */
 
+/* A frame as findings name it: "train.py(7): load". */
+static const char *shown_name(const struct flightlog *log, const struct slice *slice,
+			      const char *name, char *buf, size_t size)
+{
+	const struct flight_frame *frame;
+	const char *file, *slash;
+
+	if (slice->kind != SLICE_FRAME)
+		return name;
+	frame = &log->frames.data[slice->what];
+	file = log->strings.data[frame->file];
+	slash = strrchr(file, '/');
+	(void)snprintf(buf, size, "%s(%u): %s", slash != NULL ? slash + 1 : file, frame->first_line,
+		       name);
+	return buf;
+}
+
 static void put_slice(struct place *to, const struct slice *slice, uint32_t tid)
 {
+	int64_t start_ns = MAX(slice->start_ns, to->view->from_ns);
 	struct writer *w = to->writer;
-	char buf[160];
+	char buf[160], shown[320];
+	const char *name = name_of(to->view->log, slice, buf, sizeof(buf));
 
-	writer_slice(to, tid, MAX(slice->start_ns, to->view->from_ns), slice->end_ns);
+	writer_slice(to, tid, start_ns, slice->end_ns);
 	(void)fprintf(w->out, ",\"cat\":\"%s\",\"name\":", categories[slice->kind]);
-	writer_text(w, name_of(to->view->log, slice, buf, sizeof(buf)));
+	writer_text(w, name);
+	if (w->sink != NULL)
+		writer_sink(to, tid,
+			    &(struct sink_slice){
+				    .start_ns = start_ns,
+				    .end_ns = slice->end_ns,
+				    .category = categories[slice->kind],
+				    .name = name,
+				    .shown = shown_name(to->view->log, slice, name, shown,
+							sizeof(shown)),
+			    });
 	put_args(to, slice);
 	(void)fputc('}', w->out);
 }

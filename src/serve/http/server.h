@@ -39,6 +39,8 @@ struct answer {
 	uint64_t after;
 	char location[64];  /* "": none; of a 303 */
 	unsigned refresh_s; /* a browser asks again then; 0: not */
+	char file_name[64]; /* a download has it, letters, digits, "-" and "."; "": none */
+	bool opens_windows; /* and talks to them, of any origin: when its reader clicks */
 };
 
 /* Makes the answer of a GET or HEAD, or of a POST (request.writes, of_agent); on the server's thread. */

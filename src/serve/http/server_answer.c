@@ -26,7 +26,8 @@ void server_add_headers(const struct server *server, struct MHD_Response *respon
 		{ "X-Frame-Options", "DENY" },
 		{ "Referrer-Policy", "same-origin" },
 		{ "Cross-Origin-Resource-Policy", "same-origin" },
-		{ "Cross-Origin-Opener-Policy", "same-origin" },
+		{ "Cross-Origin-Opener-Policy",
+		  answer->opens_windows ? "same-origin-allow-popups" : "same-origin" },
 		{ "Cache-Control", answer->follow != NULL ? "no-store" : "private, no-cache" },
 	};
 
@@ -38,13 +39,17 @@ static void add_status_headers(const struct server *server, struct MHD_Response 
 			       const struct request *request, unsigned status,
 			       const struct answer *answer)
 {
-	char refresh[16];
+	char refresh[16], disposition[96];
 
 	(void)snprintf(refresh, sizeof(refresh), "%u", answer->refresh_s);
 	if (answer->refresh_s > 0)
 		(void)server->mhd.add_response_header(response, "Refresh", refresh);
 	if (answer->location[0] != '\0')
 		(void)server->mhd.add_response_header(response, "Location", answer->location);
+	(void)snprintf(disposition, sizeof(disposition), "attachment; filename=\"%s\"",
+		       answer->file_name);
+	if (answer->file_name[0] != '\0')
+		(void)server->mhd.add_response_header(response, "Content-Disposition", disposition);
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		(void)server->mhd.add_response_header(response, "Allow",
 						      request->of_agent ? "POST" : "GET, HEAD");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page that compares two reports: what `perftracker diff` says of their fingerprints, with links to both;
- * or a form to choose them.
+ * or a form to choose them. Also the same for programs, as JSON.
  */
 #include "report/html/markup.h"
 #include "serve/pages/comparechoice.h"
@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define REFRESH_S 1u
-#define LINES_MAX 8
 
 static void put_select(struct str *out, const char *name, const char *label,
 		       const struct str *options)
@@ -103,27 +102,6 @@ static void put_nav(struct str *out, const struct pair *pair)
 		   "\">The other way round</a> <a href=\"/compare\">Choose others</a></nav>\n");
 }
 
-/* The child's messages, each without the name of the program. */
-static void put_lines(struct str *out, const struct str *why)
-{
-	static const char name[] = "perftracker: ";
-	const char *at = str_borrow(why);
-
-	for (int i = 0; i < LINES_MAX && *at != '\0'; i++) {
-		size_t len = strcspn(at, "\n");
-		const char *begin = at;
-		struct str line = { 0 };
-
-		if (strncmp(begin, name, strlen(name)) == 0)
-			begin += strlen(name);
-		str_append_len(&line, begin, len - (size_t)(begin - at));
-		str_append(out, "<p class=\"note\">");
-		markup_take(out, &line);
-		str_append(out, "</p>\n");
-		at += len + (at[len] == '\n');
-	}
-}
-
 static void put_done(const struct pair *pair, const struct str *page, const struct str *why,
 		     struct answer *ret)
 {
@@ -132,7 +110,7 @@ static void put_done(const struct pair *pair, const struct str *page, const stru
 	put_nav(&nav, pair);
 	if (why->len > 0) {
 		str_append(&nav, "<section class=\"parts\" aria-label=\"Left out\">\n");
-		put_lines(&nav, why);
+		pageparts_lines(&nav, why);
 		str_append(&nav, "</section>\n");
 	}
 	pageparts_document(&ret->body, page, &nav);
@@ -157,54 +135,121 @@ static void put_failure(const struct pair *pair, const struct str *why, struct a
 	put_nav(&ret->body, pair);
 	pageparts_card(&ret->body, "inconclusive", "Not compared",
 		       "The two reports could not be compared");
-	put_lines(&ret->body, why);
+	pageparts_lines(&ret->body, why);
 	pageparts_close(&ret->body);
 	ret->status = MHD_HTTP_UNPROCESSABLE_CONTENT;
 }
 
-static int answer(struct call *call, const struct pair *pair, struct answer *ret)
+/* Asks for the comparison in this format. Returns its state, or -errno with a line in err. */
+static int ask(struct call *call, const struct pair *pair, const char *format, struct str *body,
+	       struct str *why)
 {
-	struct str page = { 0 }, why = { 0 };
-	int state = comparer_ask(call->routes->comparer, str_borrow(&pair->inputs[0]),
-				 str_borrow(&pair->inputs[1]), &page, &why);
+	const struct childtext_question question = {
+		{ "diff", "--format", format, "--jobs", "1", "--", str_borrow(&pair->inputs[0]),
+		  str_borrow(&pair->inputs[1]) },
+		"the comparison",
+		"`perftracker diff` on the command line compares them without a limit",
+	};
+	int state = childtext_ask(call->routes->childtext, &question, body, why);
 
-	if (state == COMPARER_DONE)
-		put_done(pair, &page, &why, ret);
-	else if (state == COMPARER_FAILED)
-		put_failure(pair, &why, ret);
-	else if (state == COMPARER_WAITS)
-		put_waiting(pair, ret);
-	str_done(&page);
-	str_done(&why);
 	if (state == -EBUSY)
 		return err_set(call->err, EBUSY,
 			       "%u other comparisons wait here: try again in a minute",
-			       COMPARER_ENTRIES);
+			       CHILDTEXT_ENTRIES);
 	return state < 0 ? err_set(call->err, -state, "the comparison can't be started: %s",
 				   strerror(-state))
-			 : str_error(&ret->body);
+			 : state;
 }
 
-int page_compare(struct call *call, struct answer *ret)
+static int answer_page(struct call *call, const struct pair *pair, struct answer *ret)
 {
-	struct pair pair = { { request_query(call->request, "a"),
-			       request_query(call->request, "b") },
-			     { { 0 }, { 0 } } };
+	struct str page = { 0 }, why = { 0 };
+	int state = ask(call, pair, "html", &page, &why);
+
+	if (state == CHILDTEXT_DONE)
+		put_done(pair, &page, &why, ret);
+	else if (state == CHILDTEXT_FAILED)
+		put_failure(pair, &why, ret);
+	else if (state == CHILDTEXT_WAITS)
+		put_waiting(pair, ret);
+	str_done(&page);
+	str_done(&why);
+	return state < 0 ? state : str_error(&ret->body);
+}
+
+/* Finds both inputs; a and b are in the query. Returns 0 or -errno with a line in err. */
+static int find_pair(struct call *call, struct pair *pair)
+{
 	int error = 0;
 
-	if (pair.ids[0] == NULL || pair.ids[1] == NULL)
-		return choose(call, ret);
-	if (call->routes->comparer == NULL)
+	if (call->routes->childtext == NULL)
 		return err_set(call->err, ENOSYS, "this server compares no reports");
-	if (strcmp(pair.ids[0], pair.ids[1]) == 0)
+	if (strcmp(pair->ids[0], pair->ids[1]) == 0)
 		return err_set(
 			call->err, EINVAL,
 			"a and b are the same report: choose two different ones at /compare");
 	for (size_t i = 0; i < 2 && error == 0; i++)
-		error = comparechoice_input(call->routes, pair.ids[i], &pair.inputs[i], call->err);
+		error = comparechoice_input(call->routes, pair->ids[i], &pair->inputs[i],
+					    call->err);
+	return error;
+}
+
+static struct pair pair_of(const struct call *call)
+{
+	return (struct pair){ { request_query(call->request, "a"),
+				request_query(call->request, "b") },
+			      { { 0 }, { 0 } } };
+}
+
+static void pair_done(struct pair *pair)
+{
+	str_done(&pair->inputs[0]);
+	str_done(&pair->inputs[1]);
+}
+
+int page_compare(struct call *call, struct answer *ret)
+{
+	struct pair pair = pair_of(call);
+	int error;
+
+	if (pair.ids[0] == NULL || pair.ids[1] == NULL)
+		return choose(call, ret);
+	error = find_pair(call, &pair);
 	if (error == 0)
-		error = answer(call, &pair, ret);
-	str_done(&pair.inputs[0]);
-	str_done(&pair.inputs[1]);
+		error = answer_page(call, &pair, ret);
+	pair_done(&pair);
+	return error;
+}
+
+static int answer_json(struct call *call, const struct pair *pair, struct answer *ret)
+{
+	struct str why = { 0 };
+	int state = ask(call, pair, "json", &ret->body, &why);
+
+	if (state == CHILDTEXT_WAITS) {
+		str_append(&ret->body,
+			   "{\"state\": \"comparing\", \"help\": \"ask again in a second\"}\n");
+		ret->status = MHD_HTTP_ACCEPTED;
+		ret->refresh_s = REFRESH_S;
+	}
+	if (state == CHILDTEXT_FAILED)
+		state = err_set(call->err, EBADMSG, "%.*s", (int)strcspn(str_borrow(&why), "\n"),
+				str_borrow(&why));
+	str_done(&why);
+	return state < 0 ? state : str_error(&ret->body);
+}
+
+int api_compare(struct call *call, struct answer *ret)
+{
+	struct pair pair = pair_of(call);
+	int error;
+
+	if (pair.ids[0] == NULL || pair.ids[1] == NULL)
+		return err_set(call->err, EINVAL,
+			       "expected the ids of two reports, a before and b after");
+	error = find_pair(call, &pair);
+	if (error == 0)
+		error = answer_json(call, &pair, ret);
+	pair_done(&pair);
 	return error;
 }

@@ -9,6 +9,7 @@
 #include "serve/pages/livepart.h"
 #include "serve/pages/pacemarks.h"
 #include "serve/pages/pageparts.h"
+#include "serve/pages/trafficpart.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -244,7 +245,8 @@ static void put_page(struct job_page *page, struct str *out)
 	put_pace(page, out, live);
 	if (live != NULL)
 		livepart_put_ranks(out, live, page->key);
-	pageparts_findings(out, report);
+	trafficpart_put(out, report, id);
+	pageparts_findings(out, report, report != NULL ? id : NULL);
 	put_table(out, "Reports",
 		  "<th scope=\"col\">Made (UTC)</th><th scope=\"col\">Why</th><th "
 		  "scope=\"col\">Verdict</th><th scope=\"col\">Reason</th><th scope=\"col\" "

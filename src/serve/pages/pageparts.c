@@ -10,6 +10,8 @@
 
 #define EVIDENCE_MAX 12u
 #define FINDINGS_MAX 50u
+#define LINES_MAX 8
+#define RANKS_SHOWN_MAX 24u
 
 void pageparts_open(struct str *out, const char *title)
 {
@@ -32,7 +34,7 @@ void pageparts_open_with(struct str *out, const char *title, const char *script)
 		" - PerfTracker</title></head>\n<body><a class=\"skip\" href=\"#main\">"
 		"Skip to the content</a>\n<header class=\"top\"><nav aria-label=\"Pages\">"
 		"<a class=\"brand\" href=\"/\">PerfTracker</a> <a href=\"/\">Jobs</a> "
-		"<a href=\"/compare\">Compare</a> <a href=\"/hosts\">Hosts</a> <a href=\"/api/v1/openapi.json\">API</a>"
+		"<a href=\"/compare\">Compare</a> <a href=\"/hosts\">Hosts</a> <a href=\"/doctor\">Doctor</a> <a href=\"/api/v1/openapi.json\">API</a>"
 		"</nav></header>\n<main id=\"main\" tabindex=\"-1\">\n");
 }
 
@@ -203,6 +205,24 @@ static void put_nav_link(struct str *out, const char *href, const char *id, cons
 	str_printf(out, "%s\"%s>%s</a>", end, here ? " aria-current=\"page\"" : "", words);
 }
 
+/* The timeline of the ranks that the first finding names, as long as that is a short set. */
+static void put_accused(struct str *out, const char *id, const json_t *report)
+{
+	const json_t *first = json_array_get(json_object_get(report, "findings"), 0);
+	const char *ranks = text_of(first, "ranks");
+
+	if (ranks[0] == '\0' || strlen(ranks) > RANKS_SHOWN_MAX ||
+	    strcmp(text_of(first, "scope"), "all") == 0)
+		return;
+	str_append(out, " <a href=\"/reports/");
+	pageparts_url(out, id);
+	str_append(out, "/timeline?ranks=");
+	pageparts_url(out, ranks);
+	str_append(out, "\">Rank ");
+	markup_text(out, ranks);
+	str_append(out, " over time</a>");
+}
+
 void pageparts_report_nav(struct str *out, const char *id, const json_t *report, const char *here)
 {
 	char job[STORE_KEY_BYTES];
@@ -216,6 +236,8 @@ void pageparts_report_nav(struct str *out, const char *id, const json_t *report,
 	if (json_array_size(json_object_get(json_object_get(report, "stacks"), "functions")) > 1)
 		put_nav_link(out, "/reports/", id, "/flame", "Call stacks, with search",
 			     strcmp(here, "flame") == 0);
+	put_nav_link(out, "/reports/", id, "/timeline", "Timeline", strcmp(here, "timeline") == 0);
+	put_accused(out, id, report);
 	put_nav_link(out, "/compare?b=", id, "", "Compare", false);
 	put_nav_link(out, "/api/v1/reports/", id, "", "JSON", false);
 	str_append(out, "</nav>\n");
@@ -249,7 +271,24 @@ static void put_evidence(struct str *out, const json_t *evidence)
 	str_append(out, "</ul>\n");
 }
 
-static void put_finding(struct str *out, const json_t *finding)
+/* To the timeline of the ranks of a finding; id: of the report. */
+static void put_over_time(struct str *out, const json_t *finding, const char *id)
+{
+	const char *ranks = text_of(finding, "ranks");
+
+	if (id == NULL)
+		return;
+	str_append(out, "<p class=\"more\"><a href=\"/reports/");
+	pageparts_url(out, id);
+	str_append(out, "/timeline");
+	if (strcmp(text_of(finding, "scope"), "all") != 0 && ranks[0] != '\0') {
+		str_append(out, "?ranks=");
+		pageparts_url(out, ranks);
+	}
+	str_append(out, "\">These ranks over time</a></p>\n");
+}
+
+static void put_finding(struct str *out, const json_t *finding, const char *id)
 {
 	str_append(out, "<section class=\"finding\"><h3>");
 	markup_text_short(out, text_of(finding, "title"), 400);
@@ -266,10 +305,11 @@ static void put_finding(struct str *out, const json_t *finding)
 	str_append(out, "</dl>\n");
 	put_evidence(out, json_object_get(finding, "evidence"));
 	put_advice(out, finding);
+	put_over_time(out, finding, id);
 	str_append(out, "</section>\n");
 }
 
-void pageparts_findings(struct str *out, const json_t *report)
+void pageparts_findings(struct str *out, const json_t *report, const char *id)
 {
 	const json_t *findings = json_object_get(report, "findings");
 	size_t cnt = json_array_size(findings);
@@ -278,10 +318,29 @@ void pageparts_findings(struct str *out, const json_t *report)
 		return;
 	str_append(out, "<h2>Findings</h2>\n");
 	for (size_t i = 0; i < MIN(cnt, (size_t)FINDINGS_MAX); i++)
-		put_finding(out, json_array_get(findings, i));
+		put_finding(out, json_array_get(findings, i), id);
 	if (cnt > FINDINGS_MAX)
 		str_printf(out, "<p class=\"note\">%zu more in the report</p>\n",
 			   cnt - FINDINGS_MAX);
+}
+
+void pageparts_lines(struct str *out, const struct str *why)
+{
+	static const char name[] = "perftracker: ";
+	const char *at = str_borrow(why);
+
+	for (int i = 0; i < LINES_MAX && *at != '\0'; i++) {
+		size_t len = strcspn(at, "\n");
+		size_t skip = strncmp(at, name, strlen(name)) == 0 ? strlen(name) : 0;
+		struct str line = { 0 };
+
+		str_append_len(&line, at + skip, len - skip);
+		str_append(out, "<p class=\"note\">");
+		markup_text(out, markup_borrow(out, &line));
+		str_append(out, "</p>\n");
+		str_done(&line);
+		at += len + (at[len] == '\n');
+	}
 }
 
 void pageparts_url(struct str *out, const char *text)

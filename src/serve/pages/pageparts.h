@@ -35,7 +35,7 @@ void pageparts_answer(struct str *out, const json_t *report, const char *name, c
 _must_check_ int pageparts_read_report(struct call *call, json_t **ret);
 
 /*
- * Links between the pages of a report: id is that of the path, here ("report", "flame") the page
+ * Links between the pages of a report: id is that of the path, here ("report", "flame", "timeline") the page
  * that has them.
  */
 void pageparts_report_nav(struct str *out, const char *id, const json_t *report, const char *here);
@@ -43,8 +43,11 @@ void pageparts_report_nav(struct str *out, const char *id, const json_t *report,
 /* The same for a job without a report. */
 void pageparts_card(struct str *out, const char *tone, const char *word, const char *sentence);
 
-/* The findings of a report with evidence and advice. */
-void pageparts_findings(struct str *out, const json_t *report);
+/* The findings of a report with evidence and advice; id: of the report, for links to its timeline; NULL: none. */
+void pageparts_findings(struct str *out, const json_t *report, const char *id);
+
+/* Messages of a child, the first eight lines, each without the name of the program. */
+void pageparts_lines(struct str *out, const struct str *why);
 
 /* "<div><dt>name</dt><dd>value</dd></div>"; name: a constant; nothing for an empty value. */
 void pageparts_fact(struct str *out, const char *name, const char *value);

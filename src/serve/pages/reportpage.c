@@ -40,7 +40,7 @@ static int from_json(struct call *call, struct answer *ret)
 	pageparts_answer(&ret->body, report,
 			 json_string_value(json_object_get(json_object_get(report, "job"), "id")),
 			 NULL);
-	pageparts_findings(&ret->body, report);
+	pageparts_findings(&ret->body, report, call->part);
 	pageparts_close(&ret->body);
 	json_decref(report);
 	return str_error(&ret->body);

@@ -3,3 +3,4 @@
 #pragma once
 
 extern const char webfiles_page_css[], webfiles_page_js[];
+extern const char webfiles_timeline_js[];
