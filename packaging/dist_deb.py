@@ -118,8 +118,9 @@ def set_modes(root: pathlib.Path) -> None:
     programs = {root / "usr/bin/perftracker", *(root / "DEBIAN" / name for name in SCRIPTS)}
     for path in (root, *root.rglob("*")):
         path.chmod(0o755 if path.is_dir() or path in programs else 0o644)
-    for path in root.rglob("deploy/nats/make-users"):
-        path.chmod(0o755)
+    for path in (root / "usr/share/perftracker").rglob("*"):
+        if path.is_file() and path.read_bytes()[:2] == b"#!":
+            path.chmod(0o755)
     # dpkg-deb changes later times only.
     epoch = int(os.environ["SOURCE_DATE_EPOCH"])
     for path in (root, *root.rglob("*")):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What deploy/slurm gives a site, on a real slurmd with hostd: plugin, prolog, epilog, task prolog.
 
-The plugin's tests are skipped where it was not built (slurm/spank.h: libslurm-dev).
+The plugin's tests are skipped where it was not built (<slurm/spank.h>: libslurm-dev).
 """
 
 from __future__ import annotations

@@ -73,6 +73,8 @@ class Tree(unittest.TestCase):
         self.assertIn("grafana/perftracker.json", deploy)
         self.assertIn("prometheus/perftracker.rules.yml", deploy)
         self.assertIn("systemd/perftracker-hostd.service", deploy)
+        self.assertLessEqual({"slurm/prolog", "kubernetes/chart/templates/_helpers.tpl"}, deploy)
+        self.assertTrue(os.access(self.prefix / "share/perftracker/deploy/slurm/prolog", os.X_OK))
 
     def test_program_finds_its_parts(self) -> None:
         """From where they were installed: the hook is imported by the job."""
