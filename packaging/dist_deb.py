@@ -50,9 +50,11 @@ def compress(path: pathlib.Path) -> None:
     path.unlink()
 
 
-def lay_out(tree: pathlib.Path, root: pathlib.Path) -> None:
+def lay_out(tree: pathlib.Path, root: pathlib.Path, places: dict[str, str] | None = None) -> None:
+    """places: where another distribution has a folder of MOVES."""
     usr = root / "usr"
-    for source, place in MOVES:
+    for source, usual in MOVES:
+        place = (places or {}).get(source, usual)
         if (tree / source).exists():
             shutil.copytree(
                 tree / source,
