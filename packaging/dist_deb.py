@@ -24,6 +24,7 @@ MAINTAINER = (
     f"{os.environ.get('DEBFULLNAME', 'PerfTracker')} "
     f"<{os.environ.get('DEBEMAIL', 'perftracker@localhost')}>"
 )
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 UNITS = ("perftracker-hostd.service", "perftracker-hub.service")
 SCRIPTS = ("postinst", "prerm", "postrm")
 # Where the tree's files go below /usr.
@@ -94,13 +95,13 @@ def write_documents(root: pathlib.Path, libraries: list[dict], licenses: pathlib
     compress(folder / "changelog")
 
 
-def write_control(root: pathlib.Path) -> None:
+def write_control(root: pathlib.Path, architecture: str) -> None:
     control = root / "DEBIAN"
     control.mkdir()
     files = sorted(p for p in (root / "usr").rglob("*") if p.is_file())
     size = sum(path.stat().st_size for path in files) // 1024
     (control / "control").write_text(
-        f"Package: perftracker\nVersion: {dist_wheel.version()}\nArchitecture: amd64\n"
+        f"Package: perftracker\nVersion: {dist_wheel.version()}\nArchitecture: {architecture}\n"
         f"Maintainer: {MAINTAINER}\nInstalled-Size: {size}\n"
         "Depends: libc6 (>= 2.17)\n"
         "Recommends: libmicrohttpd12 | libmicrohttpd12t64, libssl3 | libssl3t64\n"
@@ -133,6 +134,7 @@ def make(
     tree: pathlib.Path,
     folder: pathlib.Path,
     work: pathlib.Path,
+    machine: str,
     libraries: list[dict],
     licenses: pathlib.Path,
 ) -> pathlib.Path:
@@ -141,9 +143,9 @@ def make(
     shutil.rmtree(root, ignore_errors=True)
     lay_out(tree, root)
     write_documents(root, libraries, licenses)
-    write_control(root)
+    write_control(root, ARCHITECTURES[machine])
     set_modes(root)
-    path = folder / f"perftracker_{dist_wheel.version()}_amd64.deb"
+    path = folder / f"perftracker_{dist_wheel.version()}_{ARCHITECTURES[machine]}.deb"
     command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(root), str(path)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return path

@@ -58,6 +58,7 @@ def make(
     tree: pathlib.Path,
     folder: pathlib.Path,
     work: pathlib.Path,
+    machine: str,
     libraries: list[dict],
     licenses: pathlib.Path,
 ) -> pathlib.Path:
@@ -70,7 +71,7 @@ def make(
     dist_deb.set_modes(root)
     (top / "perftracker.spec").write_text(spec(root, libraries))
     macros = {"_topdir": str(top), "_rpmdir": str(top / "made"), **MACROS}
-    command = ["rpmbuild", "-bb", "--quiet", "--target", "x86_64-linux"]
+    command = ["rpmbuild", "-bb", "--quiet", "--target", f"{machine}-linux"]
     for name, value in macros.items():
         command += ["--define", f"{name} {value}"]
     done = subprocess.run(

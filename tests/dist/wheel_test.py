@@ -45,7 +45,7 @@ def lines(text: str) -> dict[str, str]:
 class Wheel(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        wheels = sorted((ROOT / "dist").glob("perftracker-*.whl"))
+        wheels = sorted((ROOT / "dist").glob("perftracker-*x86_64.whl"))
         if not wheels:
             raise unittest.SkipTest("dist/ has no wheel: `make dist` makes it")
         cls.wheel = wheels[0]
