@@ -24,7 +24,7 @@ app.kubernetes.io/version: {{ $top.Chart.AppVersion | quote }}
 {{- define "perftracker.site" -}}
 {{- $bus := dict "ca" "/etc/perftracker/bus/ca.crt" "nkey_file" "/etc/perftracker/bus/bus.pub" "nkey_seed_file" "/etc/perftracker/bus/bus.seed" -}}
 {{- $hostd := dict "socket" "/run/perftracker/hostd.sock" "folder" (printf "%s/hostd" .Values.hostd.folder) -}}
-{{- $hub := dict "folder" "/var/lib/perftracker/jobs" "run" "/run/perftracker-hub" -}}
+{{- $hub := dict "folder" "/var/lib/perftracker/jobs" "run" "/run/perftracker-hub/leaders" -}}
 {{- if .Values.secrets.tokens -}}
 {{- $_ := set $hub "ui" (printf "0.0.0.0:%d" (int .Values.hub.port)) -}}
 {{- $_ := set $hub "ui_token_file" "/etc/perftracker/page/tokens" -}}
