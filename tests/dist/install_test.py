@@ -156,6 +156,11 @@ class Units(unittest.TestCase):
             found = re.search(rf'"{key}".*?preset = "([^"]+)"', keys)
             self.assertIn(f"d {found[1]} ", tmpfiles)
 
+    def test_the_folder_of_the_hub_s_sockets_is_private(self) -> None:
+        """The hub refuses another mode (rundir_private())."""
+        unit = (UNITS / "perftracker-hub.service").read_text()
+        self.assertIn("\nRuntimeDirectory=perftracker-hub\nRuntimeDirectoryMode=0700\n", unit)
+
 
 class Sums(unittest.TestCase):
     """Files of `make dist`, if there are any."""

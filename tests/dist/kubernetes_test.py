@@ -146,6 +146,8 @@ class Kubernetes(unittest.TestCase):
             said = done.stdout + done.stderr
             self.assertNotIn("expected a key of the configuration", said)
             self.assertIn("/run/perftracker/hostd.sock", said)
+            # The hub makes this folder with mode 0700: a volume's own one has another.
+            self.assertRegex(said, r"hub.run\W+/run/perftracker-hub/leaders")
 
     def test_a_long_name_of_a_node_becomes_one_for_the_bus(self) -> None:
         command = self.containers(self.resources(self.render()))["hostd"]["command"]
