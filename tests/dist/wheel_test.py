@@ -222,7 +222,8 @@ class Aarch64(unittest.TestCase):
 
     def test_a_job_is_diagnosed(self) -> None:
         traces = str(self.folder / "traces")
-        self.run_program("simulate", "--scenario", "nic-bond", "-o", traces)
+        few = ("--workers", "16", "--iterations", "3")  # an emulator is slow
+        self.run_program("simulate", "--scenario", "nic-bond", *few, "-o", traces)
         text = self.run_program("analyze", "--format", "json", traces)
         self.assertIn("PT-202", {finding["id"] for finding in json.loads(text)["findings"]})
 
