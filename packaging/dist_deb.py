@@ -24,6 +24,7 @@ MAINTAINER = (
     f"{os.environ.get('DEBFULLNAME', 'PerfTracker')} "
     f"<{os.environ.get('DEBEMAIL', 'perftracker@localhost')}>"
 )
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 UNITS = ("perftracker-hostd.service", "perftracker-hub.service")
 SCRIPTS = ("postinst", "prerm", "postrm")
 # Where the tree's files go below /usr.
@@ -50,9 +51,11 @@ def compress(path: pathlib.Path) -> None:
     path.unlink()
 
 
-def lay_out(tree: pathlib.Path, root: pathlib.Path) -> None:
+def lay_out(tree: pathlib.Path, root: pathlib.Path, places: dict[str, str] | None = None) -> None:
+    """places: where another distribution has a folder of MOVES."""
     usr = root / "usr"
-    for source, place in MOVES:
+    for source, usual in MOVES:
+        place = (places or {}).get(source, usual)
         if (tree / source).exists():
             shutil.copytree(
                 tree / source,
@@ -92,13 +95,13 @@ def write_documents(root: pathlib.Path, libraries: list[dict], licenses: pathlib
     compress(folder / "changelog")
 
 
-def write_control(root: pathlib.Path) -> None:
+def write_control(root: pathlib.Path, architecture: str) -> None:
     control = root / "DEBIAN"
     control.mkdir()
     files = sorted(p for p in (root / "usr").rglob("*") if p.is_file())
     size = sum(path.stat().st_size for path in files) // 1024
     (control / "control").write_text(
-        f"Package: perftracker\nVersion: {dist_wheel.version()}\nArchitecture: amd64\n"
+        f"Package: perftracker\nVersion: {dist_wheel.version()}\nArchitecture: {architecture}\n"
         f"Maintainer: {MAINTAINER}\nInstalled-Size: {size}\n"
         "Depends: libc6 (>= 2.17)\n"
         "Recommends: libmicrohttpd12 | libmicrohttpd12t64, libssl3 | libssl3t64\n"
@@ -118,8 +121,9 @@ def set_modes(root: pathlib.Path) -> None:
     programs = {root / "usr/bin/perftracker", *(root / "DEBIAN" / name for name in SCRIPTS)}
     for path in (root, *root.rglob("*")):
         path.chmod(0o755 if path.is_dir() or path in programs else 0o644)
-    for path in root.rglob("deploy/nats/make-users"):
-        path.chmod(0o755)
+    for path in (root / "usr/share/perftracker").rglob("*"):
+        if path.is_file() and path.read_bytes()[:2] == b"#!":
+            path.chmod(0o755)
     # dpkg-deb changes later times only.
     epoch = int(os.environ["SOURCE_DATE_EPOCH"])
     for path in (root, *root.rglob("*")):
@@ -130,6 +134,7 @@ def make(
     tree: pathlib.Path,
     folder: pathlib.Path,
     work: pathlib.Path,
+    machine: str,
     libraries: list[dict],
     licenses: pathlib.Path,
 ) -> pathlib.Path:
@@ -138,9 +143,9 @@ def make(
     shutil.rmtree(root, ignore_errors=True)
     lay_out(tree, root)
     write_documents(root, libraries, licenses)
-    write_control(root)
+    write_control(root, ARCHITECTURES[machine])
     set_modes(root)
-    path = folder / f"perftracker_{dist_wheel.version()}_amd64.deb"
+    path = folder / f"perftracker_{dist_wheel.version()}_{ARCHITECTURES[machine]}.deb"
     command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(root), str(path)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return path

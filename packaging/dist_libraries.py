@@ -24,7 +24,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 ZIG = "ziglang==0.17.1"
-TARGET = "x86_64-linux-gnu"
+MACHINES = ("x86_64", "aarch64")
 GLIBC = "2.17"
 CFLAGS = ["-O2", "-fPIC", "-fno-sanitize=undefined", "-w"]
 # Opened at run time where they are installed, so their headers are all that a build needs.
@@ -53,20 +53,27 @@ def run(command: list[str], **options: object) -> None:
         fail(f"{shlex.join(command[:12])} failed:\n{output}")
 
 
-def described() -> list[dict]:
-    return json.loads((HERE / "libraries.json").read_text())
+def described(machine: str) -> list[dict]:
+    """Those that a program for this machine has in it; sources of that machine join the others."""
+    found = []
+    for library in json.loads((HERE / "libraries.json").read_text()):
+        own = [library.pop(f"sources_{name}", []) for name in MACHINES]
+        if machine in library.pop("machines", MACHINES):
+            more = own[MACHINES.index(machine)]
+            found.append({**library, "sources": library.get("sources", []) + more})
+    return found
 
 
-def install_zig(work: pathlib.Path) -> pathlib.Path:
-    """Scripts cc and ar in work/bin; returns that folder."""
-    venv, scripts = work / "venv", work / "bin"
+def install_zig(work: pathlib.Path, machine: str) -> pathlib.Path:
+    """Scripts cc and ar in a folder of work; returns that folder."""
+    venv, scripts, target = work / "venv", work / f"bin-{machine}", f"{machine}-linux-gnu"
     if not list(venv.glob("lib/python*/site-packages/ziglang/zig")):
         run([sys.executable, "-m", "venv", str(venv)])
         run([str(venv / "bin/pip"), "install", "-q", "--disable-pip-version-check", ZIG])
     zig = next(venv.glob("lib/python*/site-packages/ziglang/zig"))
     scripts.mkdir(exist_ok=True)
     texts = {
-        "cc": COMPILER.format(target=TARGET, glibc=GLIBC, zig=shlex.quote(str(zig))),
+        "cc": COMPILER.format(target=target, glibc=GLIBC, zig=shlex.quote(str(zig))),
         "ar": f'#!/bin/sh\nexec {shlex.quote(str(zig))} ar "$@"\n',
     }
     for name, text in texts.items():
@@ -214,31 +221,31 @@ def stage_headers(stage: pathlib.Path) -> None:
             fail(f"the header {name} is missing: run tools/bootstrap build dist")
 
 
-def stamp_of(library: dict) -> str:
+def stamp_of(library: dict, machine: str) -> str:
     """Changes with what a library is made of."""
-    known = hashlib.sha256(json.dumps([library, CFLAGS, ZIG, TARGET, GLIBC]).encode())
+    known = hashlib.sha256(json.dumps([library, CFLAGS, ZIG, machine, GLIBC]).encode())
     for name in (library.get("config", ""), *library.get("sources", [])):
         if name and (HERE / name).is_file():
             known.update((HERE / name).read_bytes())
     return known.hexdigest()
 
 
-def build(work: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
+def build(work: pathlib.Path, machine: str) -> tuple[pathlib.Path, pathlib.Path]:
     """Builds what is not built yet; returns the folders of the compiler and of the libraries."""
-    libraries, stage = described(), work / "stage"
-    scripts = install_zig(work)
+    libraries, stage = described(machine), work / f"stage-{machine}"
+    scripts = install_zig(work, machine)
     for name in ("include", "lib", "licenses", "pkgconfig", "stamps"):
         (stage / name).mkdir(parents=True, exist_ok=True)
     fetch(libraries, work / "sources")
     for library in libraries:
         stamp = stage / "stamps" / library["name"]
-        if stamp.exists() and stamp.read_text() == stamp_of(library):
+        if stamp.exists() and stamp.read_text() == stamp_of(library, machine):
             continue
-        print(f"make dist: {library['debian']} {library['version']}", flush=True)
-        folder = work / "libraries" / library["name"]
+        print(f"make dist: {library['debian']} {library['version']}, {machine}", flush=True)
+        folder = work / f"libraries-{machine}" / library["name"]
         unpack(library, work / "sources", folder)
         stage_library(library, folder, stage)
         compile_library(library, folder, stage, str(scripts / "cc"))
-        stamp.write_text(stamp_of(library))
+        stamp.write_text(stamp_of(library, machine))
     stage_headers(stage)
     return scripts, stage

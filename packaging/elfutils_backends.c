@@ -18,7 +18,6 @@ NO_BACKEND(sh)
 NO_BACKEND(ia64)
 NO_BACKEND(alpha)
 NO_BACKEND(arm)
-NO_BACKEND(aarch64)
 NO_BACKEND(sparc)
 NO_BACKEND(ppc)
 NO_BACKEND(ppc64)
@@ -28,8 +27,14 @@ NO_BACKEND(bpf)
 NO_BACKEND(riscv)
 NO_BACKEND(csky)
 
+#ifdef __x86_64__
+NO_BACKEND(aarch64)
+
 /* The table of x86_64_init() names it; nothing here disassembles. */
 int x86_64_disasm(void)
 {
 	return -1;
 }
+#else
+NO_BACKEND(x86_64)
+#endif

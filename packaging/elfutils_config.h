@@ -15,6 +15,7 @@
 #define HAVE_MREMAP 1
 #define HAVE_STDATOMIC_H 1
 #define HAVE_STRERROR_R 1
+#define HAVE_SYS_USER_REGS 1
 #define HAVE_VISIBILITY 1
 #define PACKAGE "elfutils"
 #define PACKAGE_NAME "elfutils"

@@ -12,10 +12,18 @@
 #include <unistd.h>
 
 #ifndef SYS_getrandom
+#ifdef __x86_64__
 #define SYS_getrandom 318
+#else
+#define SYS_getrandom 278
+#endif
 #endif
 #ifndef SYS_memfd_create
+#ifdef __x86_64__
 #define SYS_memfd_create 319
+#else
+#define SYS_memfd_create 279
+#endif
 #endif
 
 static inline ssize_t glibc217_getrandom(void *buffer, size_t length, unsigned int flags)

@@ -55,8 +55,7 @@ class FleetTest(ClusterTest):
 
     def make_keys(self) -> None:
         self.keys = self.folder / "nats"
-        names = [self.net.name(host) for host in WORKERS]
-        subprocess.run([DEPLOY / "make-users", self.keys, *names], check=True)
+        self.make_users()
         (self.keys / "tls").mkdir()
         words = ["openssl", "req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"]
         words += ["-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", "/CN=broker"]
@@ -65,13 +64,20 @@ class FleetTest(ClusterTest):
         subprocess.run(words, check=True, capture_output=True)
         (self.keys / "nats-server.conf").write_text((DEPLOY / "nats-server.conf").read_text())
 
+    def make_users(self) -> None:
+        names = [self.net.name(host) for host in WORKERS]
+        subprocess.run([DEPLOY / "make-users", self.keys, *names], check=True)
+
+    def user(self, host: int) -> str:
+        return "hub" if host == 0 else self.net.name(host)
+
     def site(self, host: int) -> str:
         return str(self.folder / f"site{host}.yaml")
 
     def write_site(self, host: int) -> None:
         text = SITE.format(
             host=self.net.name(host), address=self.net.address(0), keys=self.keys,
-            user="hub" if host == 0 else self.net.name(host), folder=self.folder, number=host,
+            user=self.user(host), folder=self.folder, number=host,
             orders=(self.keys / "keys" / "orders.pub").read_text().strip(),
             seed=f"{self.keys}/keys/orders.seed" if host == 0 else '""',
         )  # fmt: skip
@@ -165,3 +171,13 @@ class FleetTest(ClusterTest):
                 return pid
             pids += live.children(pid)
         raise AssertionError(f"no service on host {host}: {self.log(host)}")
+
+
+class SharedKeyTest(FleetTest):
+    """All hosts have one key, as in Kubernetes."""
+
+    def make_users(self) -> None:
+        subprocess.run([DEPLOY / "make-users", "--shared", self.keys], check=True)
+
+    def user(self, host: int) -> str:
+        return "hub" if host == 0 else "host"

@@ -25,7 +25,7 @@ TAGS = [
 class Deb(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        packages = sorted((ROOT / "dist").glob("*.deb"))
+        packages = sorted((ROOT / "dist").glob("*_amd64.deb"))
         if not packages:
             raise unittest.SkipTest("dist/ has no Debian package: `make dist` makes it")
         if shutil.which("dpkg") is None:

@@ -73,6 +73,8 @@ class Tree(unittest.TestCase):
         self.assertIn("grafana/perftracker.json", deploy)
         self.assertIn("prometheus/perftracker.rules.yml", deploy)
         self.assertIn("systemd/perftracker-hostd.service", deploy)
+        self.assertLessEqual({"slurm/prolog", "kubernetes/chart/templates/_helpers.tpl"}, deploy)
+        self.assertTrue(os.access(self.prefix / "share/perftracker/deploy/slurm/prolog", os.X_OK))
 
     def test_program_finds_its_parts(self) -> None:
         """From where they were installed: the hook is imported by the job."""
@@ -153,6 +155,11 @@ class Units(unittest.TestCase):
         for key in ("hostd.folder", "hub.folder"):
             found = re.search(rf'"{key}".*?preset = "([^"]+)"', keys)
             self.assertIn(f"d {found[1]} ", tmpfiles)
+
+    def test_the_folder_of_the_hub_s_sockets_is_private(self) -> None:
+        """The hub refuses another mode (rundir_private())."""
+        unit = (UNITS / "perftracker-hub.service").read_text()
+        self.assertIn("\nRuntimeDirectory=perftracker-hub\nRuntimeDirectoryMode=0700\n", unit)
 
 
 class Sums(unittest.TestCase):

@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import platform
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "packaging"))
@@ -45,7 +48,7 @@ def lines(text: str) -> dict[str, str]:
 class Wheel(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        wheels = sorted((ROOT / "dist").glob("perftracker-*.whl"))
+        wheels = sorted((ROOT / "dist").glob("perftracker-*x86_64.whl"))
         if not wheels:
             raise unittest.SkipTest("dist/ has no wheel: `make dist` makes it")
         cls.wheel = wheels[0]
@@ -174,6 +177,55 @@ class Wheel(unittest.TestCase):
             subprocess.run([pip, "uninstall", "-y", *quiet, "perftracker"], check=True)
             after = {p for p in venv.rglob("*") if p.is_file() and p.suffix != ".pyc"}
             self.assertEqual(after, before)
+
+
+class Aarch64(unittest.TestCase):
+    """The other machine's wheel, unpacked, by qemu-user with Debian's libc for it (packages
+    qemu-user-static and libc6-arm64-cross)."""
+
+    def setUp(self) -> None:
+        wheels = sorted((ROOT / "dist").glob("perftracker-*aarch64.whl"))
+        if not wheels:
+            self.skipTest("dist/ has no wheel for aarch64: `make dist` makes it")
+        self.wheel = wheels[0]
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_program(self, *words: str) -> str:
+        emulator, libc = shutil.which("qemu-aarch64-static"), "/usr/aarch64-linux-gnu"
+        if platform.machine() == "aarch64":
+            emulate = []
+        elif emulator is None or not os.path.exists(f"{libc}/lib/libc.so.6"):
+            self.skipTest("qemu-user-static or libc6-arm64-cross is not installed")
+        else:
+            emulate = [emulator, "-L", libc]
+        with zipfile.ZipFile(self.wheel) as archive:
+            archive.extractall(self.folder)
+        (program,) = self.folder.rglob("scripts/perftracker")
+        program.chmod(0o755)
+        done = subprocess.run(
+            [*emulate, str(program), *words], capture_output=True, text=True, timeout=600,
+            env={**os.environ, "PERFTRACKER_STORE": "none"},
+        )  # fmt: skip
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        return done.stdout
+
+    def test_is_as_it_should_be(self) -> None:
+        self.assertEqual(dist_check.check(self.wheel), [])
+        with zipfile.ZipFile(self.wheel) as archive:
+            (name,) = (n for n in archive.namelist() if n.endswith("scripts/perftracker"))
+            self.assertEqual(archive.read(name)[18:20], b"\xb7\x00")  # EM_AARCH64
+
+    def test_says_its_version(self) -> None:
+        self.assertIn("perftracker ", self.run_program("--version"))
+
+    def test_a_job_is_diagnosed(self) -> None:
+        traces = str(self.folder / "traces")
+        few = ("--workers", "16", "--iterations", "3")  # an emulator is slow
+        self.run_program("simulate", "--scenario", "nic-bond", *few, "-o", traces)
+        text = self.run_program("analyze", "--format", "json", traces)
+        self.assertIn("PT-202", {finding["id"] for finding in json.loads(text)["findings"]})
 
 
 if __name__ == "__main__":

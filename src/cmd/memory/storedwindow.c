@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ struct taker {
 static int push(struct load_result *result, struct fingerprint *fp)
 {
 	struct fingerprint **fps =
-		reallocarray(result->fps, result->cnt + 1, sizeof(struct fingerprint *));
+		realloc(result->fps, (result->cnt + 1) * sizeof(struct fingerprint *));
 
 	if (fps == NULL)
 		return -ENOMEM;

@@ -129,16 +129,21 @@ int tokens_parse(const char *path, const char *text, size_t len, struct tokens *
 	return 0;
 }
 
-/* Others must not read the tokens, nor have written them. */
+/*
+ * Others must not read the tokens, nor have written them. A file of root that the group may read is
+ * how Kubernetes (a volume of a Secret, with fsGroup) and systemd (LoadCredential) give a secret to a
+ * program that is not root.
+ */
 static int check_owner(const char *path, int fd, struct err *err)
 {
+	bool given = geteuid() != 0;
 	struct stat info;
 
 	if (fstat(fd, &info) < 0)
 		return err_set(err, errno, "%s: %s", path, strerror(errno));
 	if (info.st_uid != geteuid() && info.st_uid != 0)
 		return err_set(err, EPERM, "%s: belongs to another user: copy it", path);
-	if ((info.st_mode & 077) != 0)
+	if ((info.st_mode & (given && info.st_uid == 0 ? 037u : 077u)) != 0)
 		return err_set(err, EPERM, "%s: others may read the tokens: chmod 600 %s", path,
 			       path);
 	return 0;

@@ -90,12 +90,46 @@ static void a_file_that_others_can_read_is_refused(void **state)
 	assert_int_equal(tokens_read(path, &tokens, &err), -ENOENT);
 }
 
+/* As a volume of a Secret gives it: root's, and readable for the group of a program without root. */
+static void a_file_of_root_may_be_for_a_group(void **state)
+{
+	char path[] = "/tmp/tokens_test.XXXXXX";
+	static const char text[] = "viewer " VIEWER "\n";
+	struct tokens *tokens = NULL;
+	struct err err;
+	int fd;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(fchown(fd, 0, 65534), 0);
+	assert_int_equal(setegid(65534), 0);
+	assert_int_equal(fchmod(fd, 0440), 0);
+	assert_int_equal(seteuid(65534), 0);
+	assert_int_equal(tokens_read(path, &tokens, &err), 0);
+	(void)tokens_free(tokens);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(seteuid(0), 0);
+		assert_int_equal(fchmod(fd, i == 0 ? 0460 : 0444), 0);
+		assert_int_equal(seteuid(65534), 0);
+		assert_int_equal(tokens_read(path, &tokens, &err), -EPERM);
+	}
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(setegid(0), 0);
+	(void)close(fd);
+	(void)unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(roles_are_found_by_token),
 		cmocka_unit_test(a_wrong_line_is_named),
 		cmocka_unit_test(a_file_that_others_can_read_is_refused),
+		cmocka_unit_test(a_file_of_root_may_be_for_a_group),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
