@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of one summary, shared by the files that make it: summarize.c (the order of work,
- * functions, identity), tally.c (measurements per function),
- * launchers.c (launching operators) and hoststats.c (measurements of the host). Private to this
- * folder.
+ * The state of one summary, shared by the files that make it: summarize.c (order, functions,
+ * identity), tally.c (functions), launchers.c and hoststats.c. Private to this folder.
  */
 #pragma once
 
@@ -47,7 +45,7 @@ struct pass {
 	struct window window;
 	struct cct cct;
 	enum classify_mode mode;
-	uint32_t *node_of;    /* by event */
+	uint32_t *node_of;     /* by event */
 	const uint16_t *facts; /* of names, by string id */
 	crit_execs execs;
 	struct critpath path;

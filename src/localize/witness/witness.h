@@ -35,7 +35,7 @@ struct accusation {
 	struct group_facts groups;
 	struct flow_facts flow;
 	bool recalled; /* the job's past is known there: */
-	bool unsure;   /* by expectation: grown by chance, or a library's function without a past */
+	bool unsure;   /* by expectation: by chance, or a library's function without a past */
 	bool once;     /* by expectation, without a past: nearly all of it lies in one iteration */
 	bool held;     /* everywhere, because another thread holds the GIL */
 	double delay_growth_ns;	  /* per iteration: more than then the thread lacked a CPU */
