@@ -219,6 +219,7 @@ static void publish_phase(struct leader *l, struct remote *remote, enum wire_pha
 		if (!wire_is_watched(state))
 			continue;
 		state->phase = phase;
+		state->kept = (uint32_t)MIN(remote->spools.waiting, UINT32_MAX);
 		publish(l, SUBJECT_STATE, state, sizeof(*state));
 	}
 }
@@ -258,10 +259,11 @@ static bool has_slot(struct leader *l)
 	return false;
 }
 
-/* The processes of an earlier daemon of this host have ended with it. */
+/* The processes of an earlier daemon of this host have ended with it, unless it says that they run on. */
 static void meet(struct leader *l, struct remote *remote, const Cluster__Up *up)
 {
-	publish_phase(l, remote, PHASE_GONE);
+	remote->spools.waiting = up->spool != NULL ? up->spool->waiting : 0;
+	publish_phase(l, remote, up->again ? PHASE_SILENT : PHASE_GONE);
 	remote_begin(remote, up);
 	remote->slot = ++l->last_slot;
 	log_line(LOG_INFO, "event=host-joined host=\"%s\" node_rank=%u hosts=%zu", remote->host,

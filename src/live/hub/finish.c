@@ -46,6 +46,8 @@ static struct ending_facts gather(const struct hub *hub, const struct job_end *e
 		.stuck = is_stuck(hub),
 		.hangs = hub->quiet_hangs,
 		.slowdowns = hub->quiet_slowdowns,
+		.restarts = hub->options->restarts,
+		.earlier_report = hub->earlier_report,
 	};
 
 	/* A SIGINT that only the launcher got: its workers tell. */

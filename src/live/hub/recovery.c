@@ -28,8 +28,8 @@ static void publish_committed(struct hub *hub, uint64_t epoch, uint64_t order_id
 
 void hub_mark_window(struct hub *hub, uint64_t epoch, uint64_t order_id, int *ranks, size_t cnt)
 {
-	if (hub->options->fleet == NULL)
-		return; /* members of `perftracker run` keep nothing */
+	if (hub->options->fleet == NULL && hub->options->member.members == 1)
+		return; /* no other host keeps results */
 	if (hub->keeper == NULL) {
 		publish_committed(hub, epoch, order_id); /* the report's files are all there is */
 		return;

@@ -208,6 +208,8 @@ static int make_dirs(const struct run_options *options, struct daemon_ready *rea
 		ret = rundir_make(path, 0755, err);
 	if (ret == 0 && options->fleet != NULL)
 		(void)snprintf(ready->socket, sizeof(ready->socket), "%s", options->fleet->socket);
+	else if (ret == 0 && options->restarts > 0)
+		(void)snprintf(ready->socket, sizeof(ready->socket), "%s", options->socket);
 	else if (ret == 0)
 		ret = rundir_socket(ready->socket, sizeof(ready->socket), err);
 	return ret;
