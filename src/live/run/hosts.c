@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "live/link/broker.h"
 #include "live/link/jobcert.h"
+#include "live/spool/spool.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -349,7 +350,7 @@ struct hosts *hosts_close(struct hosts *hosts)
 	hosts->leader = leader_close(hosts->leader);
 	hosts->follower = follower_close(hosts->follower);
 	if (hosts->spool[0] != '\0')
-		(void)rmdir(hosts->spool);
+		spool_remove(hosts->spool);
 	hosts->net = bus_close(hosts->net);
 	hosts->seal = seal_close(hosts->seal);
 	broker_stop(&hosts->broker);
