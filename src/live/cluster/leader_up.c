@@ -14,6 +14,7 @@
 #define HOSTS_MAX 32767u /* slots above WIRE_OWN_WORKERS in a worker's id */
 #define ASKS_MAX 64u
 #define ACK_EVERY_NS (5 * NSEC_PER_SEC)
+#define ITEM_ROOM (64u << 10)	     /* more than any message to the hub has */
 #define SECOND_NS (3 * NSEC_PER_SEC) /* two daemons with one id speak within this time */
 
 static void acknowledge(struct leader *l, struct remote *remote)
@@ -179,12 +180,23 @@ static void pass_item(struct leader *l, struct remote *remote, const Cluster__It
 	l->stats.refused += !valid;
 }
 
+/* Of an item becomes a message at most; what finds no room is not acknowledged, and comes again. */
+static bool has_room(const struct leader *l)
+{
+	struct bus_stats stats = bus_stats(l->setup.local);
+
+	return stats.pending_cnt < BUS_PENDING_CNT &&
+	       stats.pending_bytes + ITEM_ROOM <= BUS_PENDING_BYTES;
+}
+
 /* Items that are not the next one have been taken, or come again. */
 static void take_items(struct leader *l, struct remote *remote, const Cluster__Up *up)
 {
 	for (size_t i = 0; i < up->n_items; i++) {
 		if (up->items[i]->number != remote->next)
 			continue;
+		if (!has_room(l))
+			break;
 		remote->next++;
 		pass_item(l, remote, up->items[i]);
 	}

@@ -257,3 +257,9 @@ void hub_recover(struct hub *hub, bool all, int64_t now_ns)
 		conclude_known(hub, window);
 	recovered_drop(&hub->recovered, window);
 }
+
+void hub_recover_all(struct hub *hub)
+{
+	for (size_t i = hub->recovered.windows.cnt; i > 0; i--)
+		hub_recover(hub, true, clock_mono_ns());
+}

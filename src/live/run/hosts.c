@@ -30,13 +30,15 @@
 #define AGAIN_NS (2 * NSEC_PER_SEC)	  /* the port of a broker that is ending */
 #define AGAIN_LOOK_MS 100
 #define SPOOL_BYTES (128u << 20)
+#define NET_SLICE 128u /* messages of hosts */
+#define NET_SLICES 64u /* then the loop does something else */
 #define SECRET_MAX 256u
 #define ORDER_EXPIRES_NS (3600 * NSEC_PER_SEC) /* clocks of a site differ by minutes */
 
 struct hosts {
 	const struct run_options *options;
 	struct hub *hub;
-	struct bus *net;
+	struct bus *local, *net;
 	struct seal *seal; /* of the job's secret */
 	struct broker broker;
 	int64_t broker_ns;     /* when it was started last */
@@ -281,6 +283,7 @@ int hosts_open(const struct run_options *options, struct bus *local, struct hub 
 		return err_set(err, ENOMEM, "out of memory");
 	hosts->options = options;
 	hosts->hub = hub;
+	hosts->local = local;
 	hosts->opened_ns = clock_mono_ns();
 	(void)snprintf(hosts->dir, sizeof(hosts->dir), "%s", dir);
 	if (gethostname(hosts->host, sizeof(hosts->host) - 1) != 0)
@@ -327,6 +330,7 @@ int hosts_open_fleet(const struct run_options *options, struct bus *local, struc
 	}
 	hosts->options = options;
 	hosts->hub = hub;
+	hosts->local = local;
 	hosts->net = net;
 	hosts->opened_ns = clock_mono_ns();
 	if (fleet->role == FLEET_LEADER)
@@ -365,10 +369,15 @@ struct hosts *hosts_close(struct hosts *hosts)
 
 /* --- while the job runs --- */
 
+/* Each message of a host becomes several for the hub, whose queue has a limit: it takes them by turns. */
 void hosts_run(struct hosts *hosts, int64_t now_ns)
 {
-	if (hosts != NULL)
-		(void)bus_run(hosts->net, now_ns);
+	size_t cnt = NET_SLICE;
+
+	for (unsigned i = 0; hosts != NULL && i < NET_SLICES && cnt == NET_SLICE; i++) {
+		cnt = bus_run_some(hosts->net, now_ns, NET_SLICE);
+		(void)bus_run(hosts->local, now_ns);
+	}
 }
 
 /* One that was killed, or ended by itself, is started again; its clients reconnect. */
