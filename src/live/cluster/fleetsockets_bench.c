@@ -11,6 +11,7 @@
  */
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/subprocess.h"
 #include "live/cluster/cluster.h"
 #include "live/cluster/convert.h"
 #include "live/cluster/fleetsockets_parts.h"
@@ -43,6 +44,7 @@ static struct {
 	struct fleetsockets *shared;
 	uint32_t hosts, heard, results;
 	int wake_fd;
+	pid_t child; /* of this process; 0: none yet */
 	bool plain;
 	uint8_t *seen; /* by host: 1: it was heard, 2: its result came */
 } f;
@@ -50,8 +52,8 @@ static struct {
 static void die(const char *what)
 {
 	(void)fprintf(stderr, "fleetsockets_bench: %s\n", what);
-	if (f.shared != NULL && f.shared->child > 0)
-		(void)kill(f.shared->child, SIGKILL);
+	if (f.child > 0)
+		(void)subprocess_signal(f.child, SIGKILL);
 	exit(1);
 }
 
@@ -264,8 +266,10 @@ int main(int argc, char **argv)
 	f.seen = calloc(f.hosts, 1);
 	if (f.shared == MAP_FAILED || f.seen == NULL || mkdtemp(dir) == NULL)
 		die("out of memory");
-	f.shared->child = fork();
-	if (f.shared->child == 0)
+	f.child = fork();
+	if (f.child < 0)
+		die("fork");
+	if (f.child == 0)
 		fleetsockets_play(f.shared, (unsigned)strtoul(argv[2], NULL, 10), f.hosts);
 	f.wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	open_net(argv[1]);
@@ -275,8 +279,8 @@ int main(int argc, char **argv)
 		open_hub(dir);
 	measure();
 	(void)fflush(stdout);
-	(void)kill(f.shared->child, SIGKILL);
-	(void)waitpid(f.shared->child, NULL, 0);
+	(void)subprocess_signal(f.child, SIGKILL);
+	(void)waitpid(f.child, NULL, 0);
 	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
 	return system(command) == 0 ? 0 : 1;
 }

@@ -4,10 +4,7 @@
 
 #include "base/base.h"
 
-#include <sys/types.h>
-
 struct fleetsockets {
-	pid_t child;
 	volatile int64_t order_ns; /* when the hub gave it */
 	volatile uint32_t resent;  /* results that were not acknowledged in time */
 	int64_t heard_ns[];	   /* by host: when it had the order */
