@@ -10,7 +10,7 @@
  * fingerprints of some kilobytes each, what lies unused at the end of a page counts.
  */
 #define BLOCK_BYTES (64u * 1024u)
-#define FIRST_BLOCK_BYTES 1024u
+#define FIRST_BLOCK_BYTES 512u
 #define FIRST_BYTES (32u * 1024u)
 #define ALIGN 16u
 

@@ -5,7 +5,7 @@
  *
  *	center_bench columns WORKERS sampled|exact [FILE]
  *		from decoded columns to findings; FILE gets the columns and the accused
- *	center_bench ingest HOSTS
+ *	center_bench ingest HOSTS [WHOLE_MAX]
  *		from host messages in memory, some twice and some never, to findings
  */
 #include "base/clock.h"
@@ -323,7 +323,7 @@ static void deliver(struct ingest *ingest, const struct str *messages, size_t ho
 	}
 }
 
-static void bench_ingest(size_t host_cnt)
+static void bench_ingest(size_t host_cnt, size_t whole_max)
 {
 	struct localize_options options = localize_defaults();
 	struct str *messages = write_messages(host_cnt);
@@ -339,7 +339,7 @@ static void bench_ingest(size_t host_cnt)
 		die("out of memory");
 	deliver(ingest, messages, host_cnt);
 	add_ms = since_ms(begin_ns);
-	if (ingest_localize(ingest, &options, INGEST_WHOLE_MAX, &report, &err) < 0)
+	if (ingest_localize(ingest, &options, whole_max, &report, &err) < 0)
 		die(err.text);
 	counts = ingest_counts(ingest);
 	printf("hosts=%zu ms=%.1f add_ms=%.1f messages_mb=%ld resident_mb=%ld findings=%zu "
@@ -361,9 +361,11 @@ int main(int argc, char **argv)
 	if (argc >= 4 && strcmp(argv[1], "columns") == 0)
 		bench_columns(atoi(argv[2]), strcmp(argv[3], "exact") == 0,
 			      argc > 4 ? argv[4] : NULL);
-	else if (argc == 3 && strcmp(argv[1], "ingest") == 0)
-		bench_ingest(strtoul(argv[2], NULL, 10));
+	else if (argc >= 3 && strcmp(argv[1], "ingest") == 0)
+		bench_ingest(strtoul(argv[2], NULL, 10),
+			     argc > 3 ? strtoul(argv[3], NULL, 10) : INGEST_WHOLE_MAX);
 	else
-		die("usage: center_bench columns WORKERS sampled|exact [FILE] | ingest HOSTS");
+		die("usage: center_bench columns WORKERS sampled|exact [FILE] | "
+		    "ingest HOSTS [WHOLE_MAX]");
 	return 0;
 }

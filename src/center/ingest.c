@@ -38,6 +38,7 @@ struct ingest {
 	struct columns columns; /* rows by number of raw function */
 	struct ingest_counts counts;
 	bool joined;
+	size_t fetched; /* the letter that message holds while fingerprints are made; SIZE_MAX: none */
 };
 
 int ingest_open(uint64_t profile, struct ingest **ret)
@@ -340,10 +341,15 @@ static void drop_repeated(struct ingest *ingest)
 static int fetch(void *arg, uint64_t tag, struct fingerprint *ret)
 {
 	struct ingest *ingest = arg;
-	const struct letter *letter = &ingest->letters.data[tag >> WORKER_BITS];
-	int error =
-		fpwire_decode(&ingest->message, letter->data, letter->len, &ingest->names, NULL);
+	size_t number = tag >> WORKER_BITS;
+	const struct letter *letter = &ingest->letters.data[number];
+	int error = 0;
 
+	/* Ranks of a host follow each other: its letter is decoded once. */
+	if (number != ingest->fetched)
+		error = fpwire_decode(&ingest->message, letter->data, letter->len, &ingest->names,
+				      NULL);
+	ingest->fetched = error == 0 ? number : SIZE_MAX;
 	if (error < 0)
 		return error;
 	return fpwire_rebuild(&ingest->message, tag & ((1u << WORKER_BITS) - 1), &ingest->names,
@@ -374,21 +380,24 @@ static int localize_whole(struct ingest *ingest, const struct localize_options *
 int ingest_localize(struct ingest *ingest, const struct localize_options *options, size_t whole_max,
 		    struct report *ret, struct err *err)
 {
+	bool whole;
 	int error;
 
 	if (ingest->joined)
 		return err_set(err, EINVAL, "this profile was compared before");
 	ingest->joined = true;
+	ingest->fetched = SIZE_MAX;
 	drop_repeated(ingest);
 	if (ingest->columns.workers.cnt == 0)
 		return err_set(err, ENODATA, "no fingerprint");
+	whole = ingest->columns.workers.cnt <= whole_max;
 	error = resolve_all(ingest);
-	if (error == 0)
+	if (error == 0 && !whole)
 		error = columns_join(&ingest->columns);
 	if (error < 0)
 		return err_set(err, -error, "%s while joining %zu workers", strerror(-error),
 			       ingest->columns.workers.cnt);
-	if (ingest->columns.workers.cnt <= whole_max)
+	if (whole)
 		return localize_whole(ingest, options, ret, err);
 	return columns_localize(&ingest->columns, options, fetch, ingest, ret, err);
 }

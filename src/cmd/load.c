@@ -97,10 +97,11 @@ struct pool {
 	const path_list *paths;
 	const struct load_options *options;
 	struct summarize_options summarize;
-	struct fingerprint *fps; /* by path */
-	struct err *errs;	 /* by path */
-	int *errors;		 /* by path */
-	size_t next, done;	 /* under lock */
+	struct load_result *ret;  /* its shares, by thread */
+	struct fingerprint **fps; /* by path; NULL: failed */
+	struct err *errs;	  /* by path */
+	int *errors;		  /* by path */
+	size_t next, done;	  /* under lock */
 	int64_t start_ns;
 };
 
@@ -111,9 +112,37 @@ static void show_progress(const struct pool *pool, const char *path)
 	fprintf(stderr, "\r\033[Kread %zu of %zu: %s", pool->done, pool->paths->cnt, path);
 }
 
+struct load_lane {
+	struct pool *pool;
+	struct fpshare *share; /* of this thread */
+};
+
+static int load_shared(const char *path, const struct load_lane *lane, struct fingerprint *ret,
+		       struct err *err)
+{
+	if (reader_of(path)->content == CONTENT_FINGERPRINT)
+		return fingerprint_read_sharing(path, lane->share, ret, err);
+	return load_one(path, NULL, &lane->pool->summarize, ret, err);
+}
+
+static int load_new(const char *path, const struct load_lane *lane, struct fingerprint **ret,
+		    struct err *err)
+{
+	struct fingerprint *fp = malloc(sizeof(*fp));
+	int error = fp != NULL ? load_shared(path, lane, fp, err)
+			       : err_set(err, ENOMEM, "%s: out of memory", path);
+
+	if (error == 0)
+		*ret = fp;
+	else
+		free(fp);
+	return error;
+}
+
 static void *pool_work(void *arg)
 {
-	struct pool *pool = arg;
+	const struct load_lane *lane = arg;
+	struct pool *pool = lane->pool;
 
 	for (;;) {
 		size_t i;
@@ -125,8 +154,8 @@ static void *pool_work(void *arg)
 		(void)pthread_mutex_unlock(&pool->lock);
 		if (i == SIZE_MAX)
 			return NULL;
-		pool->errors[i] = load_one(pool->paths->data[i], NULL, &pool->summarize,
-					   &pool->fps[i], &pool->errs[i]);
+		pool->errors[i] =
+			load_new(pool->paths->data[i], lane, &pool->fps[i], &pool->errs[i]);
 		(void)pthread_mutex_lock(&pool->lock);
 		pool->done++;
 		(void)pthread_mutex_unlock(&pool->lock);
@@ -135,14 +164,17 @@ static void *pool_work(void *arg)
 
 static void pool_run(struct pool *pool)
 {
-	pthread_t threads[64];
-	size_t want = MIN((size_t)pool->options->job_cnt, pool->paths->cnt), started = 0;
+	pthread_t threads[LOAD_JOBS_MAX];
+	struct load_lane lanes[LOAD_JOBS_MAX];
+	size_t want = pool->ret->share_cnt, started = 0;
 
+	for (size_t i = 0; i < want; i++)
+		lanes[i] = (struct load_lane){ pool, &pool->ret->shares[i] };
 	/* The calling thread works too, so that all is done even if no thread can be created. */
-	while (started + 1 < want && started < ARRAY_SIZE(threads) &&
-	       pthread_create(&threads[started], NULL, pool_work, pool) == 0)
+	while (started + 1 < want &&
+	       pthread_create(&threads[started], NULL, pool_work, &lanes[started + 1]) == 0)
 		started++;
-	(void)pool_work(pool);
+	(void)pool_work(&lanes[0]);
 	for (size_t i = 0; i < started; i++)
 		(void)pthread_join(threads[i], NULL);
 	if (pool->options->progress && clock_mono_ns() - pool->start_ns >= NSEC_PER_SEC)
@@ -155,15 +187,7 @@ static int take_results(struct pool *pool, struct load_result *out)
 
 	for (size_t i = 0; i < pool->paths->cnt; i++) {
 		if (pool->errors[i] == 0) {
-			struct fingerprint *fp = error == 0 ? malloc(sizeof(*fp)) : NULL;
-
-			if (fp == NULL) {
-				fingerprint_done(&pool->fps[i]);
-				error = -ENOMEM;
-				continue;
-			}
-			*fp = pool->fps[i];
-			out->fps[out->cnt++] = fp;
+			out->fps[out->cnt++] = pool->fps[i];
 		} else if (error == 0) {
 			struct load_failure f = { strdup(pool->paths->data[i]), pool->errs[i] };
 
@@ -173,11 +197,26 @@ static int take_results(struct pool *pool, struct load_result *out)
 	return error;
 }
 
+/* One for each thread. Returns 0 or -ENOMEM. */
+static int make_shares(struct load_result *ret, size_t cnt)
+{
+	int error = 0;
+
+	ret->shares = calloc(cnt, sizeof(*ret->shares));
+	if (ret->shares == NULL)
+		return -ENOMEM;
+	for (; ret->share_cnt < cnt && error == 0; ret->share_cnt += error == 0)
+		error = fpshare_init(&ret->shares[ret->share_cnt]);
+	return error;
+}
+
 /* Reads all files once. */
 static int load_once(const path_list *paths, const struct load_options *options,
 		     struct load_result *ret)
 {
-	struct pool pool = { .paths = paths, .options = options, .start_ns = clock_mono_ns() };
+	struct pool pool = {
+		.paths = paths, .options = options, .ret = ret, .start_ns = clock_mono_ns()
+	};
 	struct load_hosts hosts;
 	int error = load_hosts_of_traces(paths, &hosts);
 
@@ -187,6 +226,9 @@ static int load_once(const path_list *paths, const struct load_options *options,
 	pool.fps = calloc(paths->cnt + 1, sizeof(*pool.fps));
 	pool.errs = calloc(paths->cnt + 1, sizeof(*pool.errs));
 	pool.errors = calloc(paths->cnt + 1, sizeof(*pool.errors));
+	if (error == 0)
+		error = make_shares(
+			ret, MIN(MAX((size_t)options->job_cnt, (size_t)1), (size_t)LOAD_JOBS_MAX));
 	if (error == 0 && ret->fps != NULL && pool.fps != NULL && pool.errs != NULL &&
 	    pool.errors != NULL && pthread_mutex_init(&pool.lock, NULL) == 0) {
 		pool_run(&pool);
@@ -246,6 +288,9 @@ void load_done(struct load_result *result)
 		free(result->fps[i]);
 	}
 	free(result->fps);
+	for (size_t i = 0; i < result->share_cnt; i++)
+		fpshare_done(&result->shares[i]);
+	free(result->shares);
 	vec_foreach(f, &result->failures)
 		free(f->source);
 	vec_done(&result->failures);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "cmd/cmd.h"
+#include "format/fingerprint/fpshare.h"
 #include "summarize/summarize.h"
 
 struct load_failure {
@@ -18,6 +19,8 @@ struct load_result {
 	struct fingerprint **fps; /* in the order of the paths, failures left out */
 	size_t cnt;
 	VEC(struct load_failure) failures;
+	struct fpshare *shares; /* what the fingerprints have in common */
+	size_t share_cnt;
 };
 
 #define LOAD_JOBS_MAX 64

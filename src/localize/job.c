@@ -92,6 +92,34 @@ static int join_worker(struct job *job, size_t worker)
 	return 0;
 }
 
+/* Lists the functions of each subtree: they are asked for by worker. Returns 0 or -ENOMEM. */
+static int list_subtrees(struct job *job)
+{
+	size_t frames = job->frames.cnt;
+	uint32_t *first = arena_calloc(&job->arena, frames + 2, sizeof(*first)), *all;
+
+	if (first == NULL)
+		return -ENOMEM;
+	vec_foreach(f, &job->functions) {
+		for (uint32_t at = f->frame; at != FRAME_NONE; at = job->frames.data[at].parent)
+			first[at + 2]++;
+	}
+	for (size_t i = 2; i < frames + 2; i++)
+		first[i] += first[i - 1];
+	all = arena_calloc(&job->arena, first[frames + 1] + 1, sizeof(*all));
+	if (all == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < job->functions.cnt; i++) {
+		uint32_t at = job->functions.data[i].frame;
+
+		for (; at != FRAME_NONE; at = job->frames.data[at].parent)
+			all[first[at + 1]++] = i; /* it moves to where the next one begins */
+	}
+	job->subtree_first = first;
+	job->subtree = all;
+	return 0;
+}
+
 /* Whether a frame begins a backward pass or a step of an optimizer. */
 static bool is_part_of_training(const struct job_frame *frame)
 {
@@ -190,7 +218,7 @@ int job_init(struct job *job, const struct fingerprint *const *fps, size_t cnt)
 		lengths[i] = (double)fps[i]->window_ns / job->workers[i].iterations;
 	}
 	job->iteration_ns = stats_median(lengths, cnt);
-	if (find_loops(job) < 0)
+	if (list_subtrees(job) < 0 || find_loops(job) < 0)
 		return -ENOMEM;
 	return find_hosts(job);
 }
@@ -237,10 +265,26 @@ bool job_frame_below(const struct job *job, uint32_t frame, uint32_t anc)
 	return frames_below(job->frames.data, frame, anc);
 }
 
+static double listed_subtree_ns(const struct job *job, uint32_t frame, size_t w,
+				uint32_t class_mask)
+{
+	double sum = 0;
+
+	for (uint32_t i = job->subtree_first[frame]; i < job->subtree_first[frame + 1]; i++) {
+		const struct job_function *f = &job->functions.data[job->subtree[i]];
+
+		if (f->of[w] != NULL && (class_mask & 1u << f->class) != 0)
+			sum += job_time_ns(job, f, w);
+	}
+	return sum;
+}
+
 double job_subtree_ns(const struct job *job, uint32_t frame, size_t w, uint32_t class_mask)
 {
 	double sum = 0;
 
+	if (job->subtree_first != NULL && frame != FRAME_NONE)
+		return listed_subtree_ns(job, frame, w, class_mask);
 	vec_foreach(f, &job->functions) {
 		if (f->of[w] != NULL && (class_mask & 1u << f->class) != 0 &&
 		    job_frame_below(job, f->frame, frame))

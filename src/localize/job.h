@@ -42,6 +42,8 @@ struct job {
 	VEC(struct job_function) functions;
 	struct idmap frame_by_key;
 	struct idmap function_by_frame;
+	/* Functions in the subtree of a frame, ascending: subtree[subtree_first[frame] .. of the next). */
+	uint32_t *subtree_first, *subtree; /* NULL: not listed */
 	uint32_t group_cnt;
 	double iteration_ns; /* median over workers of window / iterations */
 };

@@ -360,10 +360,10 @@
 #define ANYSIZE_BLAME_MAX 131072
 
 /*
- * INGEST_WHOLE_MAX: workers | not recorded | jobs that the center received as messages and that
+ * INGEST_WHOLE_MAX: workers | measured: docs/center.md | jobs that the center received as messages and that
  * are larger are compared by columns, without blame
  */
-#define INGEST_WHOLE_MAX 1024
+#define INGEST_WHOLE_MAX 32768
 
 /*
  * EXCESS_MIN_BETA: share of the window | paper, eq. 11 | functions below are not compared with

@@ -96,16 +96,18 @@ class HostsTest(ClusterTest):
                 return pid
         raise AssertionError(f"no daemon on host {host}")
 
-    def test_a_hub_that_is_killed_harms_no_training_and_nobody_is_healthy(self) -> None:
+    def test_a_hub_that_is_killed_is_started_again_and_nobody_is_healthy(self) -> None:
         self.start()
         self.await_steps()
         os.kill(self.daemon(0), 9)
-        self.until("the loss", lambda: all("event=hub-lost" in self.log(host) for host in (1, 2)))
-        self.assertEqual(self.brokers(), [])
+        joined = 2 * (HOSTS - 1)  # each of the others, again
+        self.until("another hub", lambda: self.log(0).count("event=host-joined") == joined)
+        self.assertIn("event=daemon-restarted", self.log(0))
         self.end_job()  # all exit with 0
-        for host in (1, 2):
-            report = json.loads((self.folder / f"out{host}/member-{host}/report.json").read_text())
-            self.assertNotEqual(report["verdict"], "healthy")
+        # On a busy machine the job is slow.
+        self.assertIn(self.report()["verdict"], ("incomplete", "slow"))
+        self.assertEqual(self.brokers(), [])
+        self.assertEqual(list(self.folder.rglob("spool")), [])
 
     def test_a_rank_of_another_host_that_hangs_is_named(self) -> None:
         self.start("--blocked", "10")

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
+import select
 import signal
 import subprocess
 import sys
@@ -42,6 +43,31 @@ def children(pid: int) -> list[int]:
     return [int(word) for word in text.split()]
 
 
+def kill_marked(mark: bytes) -> list[int]:
+    """Kills all processes that have the mark in their environment, and says which.
+
+    Orphans and children in sessions of their own inherit it. A pidfd is opened before the
+    environment is read, so no other process that got the same number is killed.
+    """
+    killed: list[int] = []
+    found = True
+    while found:  # one may have forked meanwhile
+        found = False
+        for path in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                fd = os.pidfd_open(int(path.name))
+                try:
+                    if mark not in (path / "environ").read_bytes() or int(path.name) == os.getpid():
+                        continue
+                    signal.pidfd_send_signal(fd, signal.SIGKILL)
+                    select.select([fd], [], [], 10)  # until it has ended
+                finally:
+                    os.close(fd)
+                killed.append(int(path.name))
+                found = killed.count(int(path.name)) < 3  # one that the disk holds stays
+    return killed
+
+
 class LiveTest(unittest.TestCase):
     def setUp(self) -> None:
         if not os.access(PROGRAM, os.X_OK):
@@ -49,11 +75,16 @@ class LiveTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="pt-live-")
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
+        self.addCleanup(self.kill_all)
         self.out = self.folder / "out"
         self.env = {
             **os.environ, "XDG_RUNTIME_DIR": folder.name, "XDG_CONFIG_HOME": folder.name,
             "PERFTRACKER_STORE": f"{folder.name}/state/store.db",
         }  # fmt: skip
+
+    def kill_all(self) -> list[int]:
+        """Whatever this test has started and is still there: its folder is in their environment."""
+        return kill_marked(f"\0XDG_RUNTIME_DIR={self.folder}".encode())
 
     def command(self, *words: str) -> list[str]:
         return [PROGRAM, "run", "--out", str(self.out), *words]
@@ -61,14 +92,18 @@ class LiveTest(unittest.TestCase):
     def run_job(
         self, *words: str, stdin: bytes = b"", limit_s: float = 60
     ) -> subprocess.CompletedProcess[bytes]:
-        try:
-            return subprocess.run(
-                self.command(*words),
-                input=stdin, capture_output=True, env=self.env, timeout=limit_s,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as ended:
-            said = (ended.stderr or b"").decode(errors="replace")
-            raise AssertionError(f"still running after {limit_s} s, and said:\n{said}") from ended
+        with subprocess.Popen(
+            self.command(*words), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, env=self.env,
+        ) as process:  # fmt: skip
+            try:
+                out, err = process.communicate(stdin, timeout=limit_s)
+            except subprocess.TimeoutExpired as ended:
+                self.kill_all()  # its job too, which has the pipes
+                _, err = process.communicate()
+                said = err.decode(errors="replace")
+                raise AssertionError(f"still running after {limit_s} s: {said}") from ended
+            return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     @contextlib.contextmanager
     def job(self, *words: str) -> Iterator[subprocess.Popen[bytes]]:

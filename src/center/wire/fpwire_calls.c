@@ -243,10 +243,12 @@ static void wire_times(struct wire *w, struct fp_collective *c, uint8_t flags, i
 static void wire_share(struct wire *w, struct fp_share *s, size_t row_cnt)
 {
 	uint64_t row = s->function == FRAME_NONE ? 0 : s->function + 1ULL;
+	int64_t ns = s->ns; /* the struct is packed */
 
 	wire_uint(w, &row, row_cnt, "a function of the worker");
 	s->function = row == 0 ? FRAME_NONE : (uint32_t)row - 1;
-	wire_time(w, &s->ns);
+	wire_time(w, &ns);
+	s->ns = ns;
 }
 
 static void wire_shares(struct wire *w, struct calls *at, uint32_t *first, uint32_t *ret_cnt)

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "format/fingerprint/fpshare.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -39,6 +40,7 @@ struct codec {
 	uint64_t version;
 	const char *source;
 	struct arena *arena;
+	struct fpshare *share; /* has texts and frames; NULL: the arena has */
 	struct err *err;
 	int error; /* the first error sticks; later calls do nothing */
 };
@@ -158,7 +160,8 @@ static void code_text(struct codec *c, const char **text)
 		codec_fail(c, "a text that ends in the file", len);
 		return;
 	}
-	*text = arena_strndup(c->arena, (const char *)c->data + c->off, len);
+	*text = c->share != NULL ? fpshare_text(c->share, (const char *)c->data + c->off, len)
+				 : arena_strndup(c->arena, (const char *)c->data + c->off, len);
 	if (*text == NULL)
 		c->error = -ENOMEM;
 	c->off += len;
@@ -193,6 +196,24 @@ static void code_frame(struct codec *c, struct fp_frame *f, size_t idx)
 		codec_fail(c, "a caller that comes before the frame", f->parent);
 	CODE_INT(c, f->kind, 0, KIND_CNT - 1, "a kind");
 	code_text(c, &f->name);
+}
+
+static void code_frames(struct codec *c, struct fingerprint *fp)
+{
+	bool shares = c->share != NULL && c->out == NULL;
+
+	fp->frames =
+		code_array(c, fp->frames, &fp->frame_cnt, shares ? 0 : sizeof(*fp->frames), 40);
+	if (shares && c->error == 0) {
+		fp->frames = fpshare_frames(c->share, fp->frame_cnt);
+		c->error = fp->frames != NULL ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0; i < fp->frame_cnt && c->error == 0; i++)
+		code_frame(c, &fp->frames[i], i);
+	if (shares && c->error == 0) {
+		fp->frames = fpshare_tree(c->share, fp->frames, fp->frame_cnt);
+		c->error = fp->frames != NULL ? 0 : -ENOMEM;
+	}
 }
 
 /* RESOURCE_CNT in memory means absent. */
@@ -468,9 +489,7 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 	if (c->error == 0 && (c->version < 1 || c->version > FP_VERSION))
 		codec_fail(c, "version 1 to 12", c->version);
 	code_identity(c, fp);
-	fp->frames = code_array(c, fp->frames, &fp->frame_cnt, sizeof(*fp->frames), 40);
-	for (size_t i = 0; i < fp->frame_cnt && c->error == 0; i++)
-		code_frame(c, &fp->frames[i], i);
+	code_frames(c, fp);
 	fp->functions =
 		code_array(c, fp->functions, &fp->function_cnt, sizeof(*fp->functions), 104);
 	for (size_t i = 0; i < fp->function_cnt && c->error == 0; i++)
@@ -512,8 +531,14 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 int fingerprint_read_memory(const void *data, size_t len, const char *source,
 			    struct fingerprint *ret, struct err *err)
 {
+	return fingerprint_read_shared(data, len, source, NULL, ret, err);
+}
+
+int fingerprint_read_shared(const void *data, size_t len, const char *source, struct fpshare *share,
+			    struct fingerprint *ret, struct err *err)
+{
 	struct fingerprint fp;
-	struct codec c = { .data = data, .len = len, .source = source, .err = err };
+	struct codec c = { .data = data, .len = len, .source = source, .share = share, .err = err };
 
 	fingerprint_init(&fp);
 	c.arena = &fp.arena;
@@ -551,6 +576,12 @@ int fingerprint_write(const struct fingerprint *fp, const char *path, struct err
 
 int fingerprint_read(const char *path, struct fingerprint *ret, struct err *err)
 {
+	return fingerprint_read_sharing(path, NULL, ret, err);
+}
+
+int fingerprint_read_sharing(const char *path, struct fpshare *share, struct fingerprint *ret,
+			     struct err *err)
+{
 	_cleanup_free_ char *data = NULL;
 	size_t len;
 	/* O_NONBLOCK: opening a pipe without a writer must not block. */
@@ -560,5 +591,5 @@ int fingerprint_read(const char *path, struct fingerprint *ret, struct err *err)
 		return err_set(err, errno, "%s: cannot open: %s", path, strerror(errno));
 	error = file_read_whole(path, fd, FP_MAX_BYTES, &data, &len, err);
 	(void)close(fd);
-	return error < 0 ? error : fingerprint_read_memory(data, len, path, ret, err);
+	return error < 0 ? error : fingerprint_read_shared(data, len, path, share, ret, err);
 }

@@ -74,5 +74,12 @@ _must_check_ int fingerprint_write(const struct fingerprint *fp, const char *pat
  * success only; the caller frees it with fingerprint_done().
  */
 _must_check_ int fingerprint_read(const char *path, struct fingerprint *ret, struct err *err);
+struct fpshare; /* fpshare.h */
+/* With texts and frames in share, which must outlive *ret. */
+_must_check_ int fingerprint_read_sharing(const char *path, struct fpshare *share,
+					  struct fingerprint *ret, struct err *err);
+_must_check_ int fingerprint_read_shared(const void *data, size_t len, const char *source,
+					 struct fpshare *share, struct fingerprint *ret,
+					 struct err *err);
 _must_check_ int fingerprint_read_memory(const void *data, size_t len, const char *source,
 					 struct fingerprint *ret, struct err *err);

@@ -50,7 +50,7 @@ struct fp_function {
 };
 
 /* The share of a function in an interval. */
-struct fp_share {
+struct __attribute__((packed, aligned(4))) fp_share { /* a worker has a hundred: 12 bytes */
 	uint32_t function; /* index in functions; FRAME_NONE: all functions that are not listed */
 	int64_t ns;
 };

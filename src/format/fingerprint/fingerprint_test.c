@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "format/fingerprint/fingerprint.h"
-
 #include "base/test_alloc.h"
+#include "format/fingerprint/fpshare.h"
 #include "format/fingerprint/test_fpfile.h"
 #include "format/fingerprint/test_fpvalues.h"
 
@@ -242,6 +241,42 @@ static void a_fingerprint_read_and_written_again_has_the_same_bytes(void **state
 		fingerprint_done(&fp);
 		fingerprint_done(&again);
 	}
+}
+
+/* Whatever was read before; equal trees and texts are kept once. */
+static void a_fingerprint_read_with_a_share_has_the_same_bytes(void **state)
+{
+	struct fpshare share;
+	struct fingerprint fp, again[2];
+	struct err err;
+
+	(void)state;
+	assert_int_equal(fpshare_init(&share), 0);
+	for (uint64_t seed = 0; seed < 30; seed++) {
+		unsigned char *first, *second;
+		size_t first_len, second_len;
+
+		random_fingerprint(seed, &fp);
+		first = bytes_of(&fp, &first_len);
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(fingerprint_read_shared(first, first_len, "f", &share,
+								 &again[i], &err),
+					 0);
+		assert_ptr_equal(again[0].frames, again[1].frames);
+		assert_ptr_equal(again[0].host, again[1].host);
+		assert_int_not_equal(
+			fingerprint_read_shared(first, first_len / 2, "f", &share, &again[1], &err),
+			0);
+		second = bytes_of(&again[0], &second_len);
+		assert_int_equal(first_len, second_len);
+		assert_memory_equal(first, second, first_len);
+		free(first);
+		free(second);
+		fingerprint_done(&fp);
+		fingerprint_done(&again[0]);
+		fingerprint_done(&again[1]);
+	}
+	fpshare_done(&share);
 }
 
 static void fields_come_back_as_they_were(void **state)
@@ -504,6 +539,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_fingerprint_read_and_written_again_has_the_same_bytes),
+		cmocka_unit_test(a_fingerprint_read_with_a_share_has_the_same_bytes),
 		cmocka_unit_test(fields_come_back_as_they_were),
 		cmocka_unit_test(every_shorter_file_is_refused),
 		cmocka_unit_test(a_longer_file_is_refused),

@@ -52,6 +52,7 @@ struct cluster_setup {
 	const char *spool_dir;
 	uint64_t spool_bytes;
 	uint64_t epoch; /* of a leader: its hub's; 0: drawn */
+	bool again;	/* the daemon before this one ended, and the job's processes did not */
 };
 
 struct cluster_stats {

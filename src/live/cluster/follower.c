@@ -368,6 +368,7 @@ static void begin_draft(const struct follower *f, struct draft *draft)
 	draft->up.program = (char *)(uintptr_t)PT_VERSION;
 	draft->up.boot = f->boot;
 	draft->up.node_rank = f->setup.node_rank;
+	draft->up.again = f->setup.again;
 	follower_write_spool(f, &draft->spool);
 	if (f->spool != NULL)
 		draft->up.spool = &draft->spool;

@@ -14,6 +14,7 @@
 #define HOSTS_MAX 32767u /* slots above WIRE_OWN_WORKERS in a worker's id */
 #define ASKS_MAX 64u
 #define ACK_EVERY_NS (5 * NSEC_PER_SEC)
+#define ITEM_ROOM (64u << 10)	     /* more than any message to the hub has */
 #define SECOND_NS (3 * NSEC_PER_SEC) /* two daemons with one id speak within this time */
 
 static void acknowledge(struct leader *l, struct remote *remote)
@@ -179,12 +180,23 @@ static void pass_item(struct leader *l, struct remote *remote, const Cluster__It
 	l->stats.refused += !valid;
 }
 
+/* Of an item becomes a message at most; what finds no room is not acknowledged, and comes again. */
+static bool has_room(const struct leader *l)
+{
+	struct bus_stats stats = bus_stats(l->setup.local);
+
+	return stats.pending_cnt < BUS_PENDING_CNT &&
+	       stats.pending_bytes + ITEM_ROOM <= BUS_PENDING_BYTES;
+}
+
 /* Items that are not the next one have been taken, or come again. */
 static void take_items(struct leader *l, struct remote *remote, const Cluster__Up *up)
 {
 	for (size_t i = 0; i < up->n_items; i++) {
 		if (up->items[i]->number != remote->next)
 			continue;
+		if (!has_room(l))
+			break;
 		remote->next++;
 		pass_item(l, remote, up->items[i]);
 	}
@@ -219,6 +231,7 @@ static void publish_phase(struct leader *l, struct remote *remote, enum wire_pha
 		if (!wire_is_watched(state))
 			continue;
 		state->phase = phase;
+		state->kept = (uint32_t)MIN(remote->spools.waiting, UINT32_MAX);
 		publish(l, SUBJECT_STATE, state, sizeof(*state));
 	}
 }
@@ -258,10 +271,11 @@ static bool has_slot(struct leader *l)
 	return false;
 }
 
-/* The processes of an earlier daemon of this host have ended with it. */
+/* The processes of an earlier daemon of this host have ended with it, unless it says that they run on. */
 static void meet(struct leader *l, struct remote *remote, const Cluster__Up *up)
 {
-	publish_phase(l, remote, PHASE_GONE);
+	remote->spools.waiting = up->spool != NULL ? up->spool->waiting : 0;
+	publish_phase(l, remote, up->again ? PHASE_SILENT : PHASE_GONE);
 	remote_begin(remote, up);
 	remote->slot = ++l->last_slot;
 	log_line(LOG_INFO, "event=host-joined host=\"%s\" node_rank=%u hosts=%zu", remote->host,

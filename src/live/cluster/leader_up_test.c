@@ -197,11 +197,46 @@ static void of_many_damaged_messages_each_is_counted_and_the_hub_goes_on(void **
 	assert_int_equal(f.state.step, 100);
 }
 
+static unsigned answers;
+
+static void count_answer(void *arg, const struct bus_message *message)
+{
+	(void)arg;
+	(void)message;
+	answers++;
+}
+
+/* A host sends it again then: an answer that was acknowledged is not lost. */
+static void what_finds_no_room_on_the_hubs_bus_is_not_acknowledged(void **state)
+{
+	uint8_t bytes[MESSAGE_MAX];
+	size_t len = make(1, 7, "gpu-7", 77, bytes);
+
+	(void)state;
+	answers = 0;
+	assert_int_equal(bus_sub(f.local, SUBJECT_ANSWER, count_answer, NULL, NULL), 0);
+	while (bus_pub(f.local, "any.one", "x", 1) == 0)
+		;
+	assert_int_equal(bus_pub(f.net, "pt.v1.job.up.gpu-7", bytes, len), 0);
+	(void)bus_run(f.net, f.now_ns);
+	run();
+	assert_int_equal(answers, 0);
+	assert_int_equal(bus_pub(f.net, "pt.v1.job.up.gpu-7", bytes, len), 0);
+	run();
+	assert_int_equal(answers, 1);
+	assert_int_equal(bus_pub(f.net, "pt.v1.job.up.gpu-7", bytes, len), 0);
+	run();
+	assert_int_equal(answers, 1); /* it was taken */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			of_many_damaged_messages_each_is_counted_and_the_hub_goes_on, open_all,
+			close_all),
+		cmocka_unit_test_setup_teardown(
+			what_finds_no_room_on_the_hubs_bus_is_not_acknowledged, open_all,
 			close_all),
 	};
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -30,9 +29,10 @@ struct ending {
 	const struct ending_facts *facts;
 	const struct report *report;
 	struct str *reason;
-	uint64_t step;	 /* the greatest of all workers */
-	size_t seen_cnt; /* ranks */
-	size_t silent_cnt;
+	uint64_t step;	   /* the greatest of all workers */
+	size_t seen_cnt;   /* ranks */
+	size_t silent_cnt; /* workers that were not watched until their end */
+	size_t off_cnt;	   /* of which the hook is off; else their host was silent */
 };
 
 static bool was_asked(const struct ending *e)
@@ -280,9 +280,26 @@ static bool left_early(const struct ending *e)
 	return true;
 }
 
+/* What its processes did before is known to the daemon that ended, and to the reports that it wrote. */
+static bool watched_in_part(const struct ending *e)
+{
+	if (e->facts->restarts == 0)
+		return false;
+	str_printf(e->reason, "the daemon on this host ended %u time%s before the job did",
+		   e->facts->restarts, plural(e->facts->restarts));
+	str_append(e->reason, "; what ran here then was not watched any more");
+	if (e->facts->earlier_report > 0)
+		str_printf(e->reason, ", and report-%" PRIu64 " and earlier ones say what it found",
+			   e->facts->earlier_report);
+	str_append(e->reason, "; ");
+	append_watched(e);
+	append_asked(e);
+	return true;
+}
+
 static bool no_worker_came(const struct ending *e)
 {
-	if (e->facts->cnt > 0)
+	if (e->facts->cnt > 0 || e->facts->restarts > 0)
 		return false;
 	str_append(e->reason, "no training iteration was seen; " ENDING_ADVICE
 			      "; a rank started by fork connects when it first steps an optimizer");
@@ -346,10 +363,14 @@ static bool ranks_unseen(const struct ending *e)
 
 static bool hook_off(const struct ending *e)
 {
-	if (e->silent_cnt == 0)
+	if (e->silent_cnt + e->off_cnt == 0)
 		return false;
-	str_printf(e->reason, "the hook switched itself off in %zu of %zu workers; ", e->silent_cnt,
-		   e->facts->cnt);
+	if (e->off_cnt > 0)
+		str_printf(e->reason, "the hook switched itself off in %zu of %zu workers; ",
+			   e->off_cnt, e->facts->cnt);
+	if (e->silent_cnt > e->off_cnt)
+		str_printf(e->reason, "the hosts of %zu of %zu workers were silent at the end; ",
+			   e->silent_cnt - e->off_cnt, e->facts->cnt);
 	append_watched(e);
 	append_asked(e);
 	return true;
@@ -493,38 +514,16 @@ static bool all_well(const struct ending *e)
 	return true;
 }
 
-static int by_rank(const void *a, const void *b)
-{
-	return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
-}
-
-/* Ranks with several processes, as after an elastic restart, count once. Returns 0 or -ENOMEM. */
-static int count_ranks(const struct ending_facts *facts, size_t *ret)
-{
-	int *ranks = calloc(facts->cnt + 1, sizeof(*ranks));
-	size_t distinct = 0;
-
-	if (ranks == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < facts->cnt; i++)
-		ranks[i] = facts->states[i].rank;
-	qsort(ranks, facts->cnt, sizeof(*ranks), by_rank);
-	for (size_t i = 0; i < facts->cnt; i++) /* unknown ones, -1, count each */
-		distinct += ranks[i] < 0 || i == 0 || ranks[i] != ranks[i - 1];
-	free(ranks);
-	*ret = distinct;
-	return 0;
-}
-
 static int look(struct ending *e)
 {
 	for (size_t i = 0; i < e->facts->cnt; i++) {
 		const struct wire_state *state = &e->facts->states[i];
 
 		e->step = MAX(e->step, state->step);
-		e->silent_cnt += state->silent != 0;
+		e->silent_cnt += state->phase == PHASE_SILENT;
+		e->off_cnt += state->silent != 0;
 	}
-	return count_ranks(e->facts, &e->seen_cnt);
+	return jobstate_count_ranks(e->facts->states, e->facts->cnt, &e->seen_cnt);
 }
 
 /* Returns 0 or -ENOMEM. */
@@ -541,6 +540,7 @@ static int conclude(struct ending *e, struct report *report)
 		{ no_worker_came, VERDICT_INCONCLUSIVE },
 		{ stuck, VERDICT_STUCK },
 		{ slow, VERDICT_SLOW },
+		{ watched_in_part, VERDICT_INCOMPLETE },
 		{ left_early, VERDICT_INCOMPLETE },
 		{ ranks_unseen, VERDICT_INCOMPLETE },
 		{ hook_off, VERDICT_INCOMPLETE },

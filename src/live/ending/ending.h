@@ -40,11 +40,13 @@ struct ending_facts {
 	int64_t last_mark_ns; /* the latest of all workers before the job was asked to end */
 	bool slow;	      /* the job was slow at its end */
 	struct jobstate_pace pace;
-	const char *unclear; /* why the latest check-up has no verdict; "": it has */
-	bool uncompared;     /* no window of the job showed whether a rank is late */
-	bool stuck;	     /* no iteration has ended since the last hang report */
-	unsigned hangs;	     /* hangs reported, without a finding */
-	unsigned slowdowns;  /* profiled, without a finding */
+	const char *unclear;	 /* why the latest check-up has no verdict; "": it has */
+	bool uncompared;	 /* no window of the job showed whether a rank is late */
+	bool stuck;		 /* no iteration has ended since the last hang report */
+	unsigned hangs;		 /* hangs reported, without a finding */
+	unsigned slowdowns;	 /* profiled, without a finding */
+	unsigned restarts;	 /* of the daemon, while the job ran */
+	uint64_t earlier_report; /* then: the latest one of the daemon before; 0: none */
 	const struct earlier_answer *earlier; /* its pace to earlier runs; NULL: not known */
 };
 

@@ -371,6 +371,24 @@ static void a_hook_that_is_off_leaves_it_incomplete(void **state)
 	expect(VERDICT_INCOMPLETE, "the hook switched itself off in 1 of 4 workers");
 }
 
+static void a_host_that_is_silent_leaves_it_incomplete(void **state)
+{
+	(void)state;
+	workers[1].phase = workers[2].phase = PHASE_SILENT;
+	expect(VERDICT_INCOMPLETE, "the hosts of 2 of 4 workers were silent at the end");
+}
+
+static void a_daemon_that_was_started_again_never_says_healthy(void **state)
+{
+	(void)state;
+	facts.restarts = 1;
+	expect(VERDICT_INCOMPLETE, "the daemon on this host ended 1 time before the job did");
+	facts.earlier_report = 7;
+	expect(VERDICT_INCOMPLETE, "report-7 and earlier ones say what it found");
+	facts.cnt = 0; /* the ranks connected to the daemon before */
+	expect(VERDICT_INCOMPLETE, "was not watched any more");
+}
+
 static void a_short_job_and_one_without_training_are_inconclusive(void **state)
 {
 	(void)state;
@@ -490,6 +508,8 @@ int main(void)
 		TEST(a_report_that_stays_is_followed_by_how_long_it_lasted),
 		TEST(a_part_of_a_job_is_never_healthy),
 		TEST(a_hook_that_is_off_leaves_it_incomplete),
+		TEST(a_host_that_is_silent_leaves_it_incomplete),
+		TEST(a_daemon_that_was_started_again_never_says_healthy),
 		TEST(a_short_job_and_one_without_training_are_inconclusive),
 		TEST(a_job_that_hung_for_a_while_is_inconclusive),
 		TEST(an_unknown_end_is_not_a_good_one),

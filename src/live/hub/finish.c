@@ -46,6 +46,8 @@ static struct ending_facts gather(const struct hub *hub, const struct job_end *e
 		.stuck = is_stuck(hub),
 		.hangs = hub->quiet_hangs,
 		.slowdowns = hub->quiet_slowdowns,
+		.restarts = hub->options->restarts,
+		.earlier_report = hub->earlier_report,
 	};
 
 	/* A SIGINT that only the launcher got: its workers tell. */
@@ -194,8 +196,7 @@ void hub_finish(struct hub *hub, const struct job_end *end)
 		return; /* the other hub reports */
 	if (hub->profile.active)
 		hub_finish_profile(hub); /* may report a slowdown */
-	for (size_t i = hub->recovered.windows.cnt; i > 0; i--)
-		hub_recover(hub, true, clock_mono_ns()); /* what has come of each */
+	hub_recover_all(hub);
 	if (doubt_take(&hub->doubt, &report, &number)) {
 		checkup_note_failed(&hub->checkup, report.reason);
 		hub_publish_report(hub, &report, number, false);

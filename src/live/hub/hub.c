@@ -11,6 +11,7 @@
 #include "live/link/wire_stalls.h"
 #include "live/overhead/costtext.h"
 #include "live/recall/recall.h"
+#include "live/recovery/takennumbers.h"
 #include "model/thresholds.h"
 #include "report/phrase.h"
 
@@ -521,6 +522,8 @@ int hub_open(struct bus *bus, const struct run_options *options, struct hub **re
 	hub->bus = bus;
 	hub->options = options;
 	hub->epoch = (uint64_t)clock_wall_ns();
+	if (options->restarts > 0)
+		hub->number = takennumbers_find(options->out_dir, &hub->earlier_report);
 	config.min_gap_ns = options->min_gap_ns;
 	config.budget_frac = options->budget_window_frac;
 	jobwatch_init(&hub->watch, &config);

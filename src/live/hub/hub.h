@@ -61,6 +61,9 @@ void hub_follow(struct hub *hub, bool led);
 /* The job was asked to end: ranks that end now are no news, and silence is no hang. */
 void hub_expect_end(struct hub *hub);
 
+/* The job has ended on all hosts: windows of an earlier hub are reported with what has come of them. */
+void hub_recover_all(struct hub *hub);
+
 /* The job has ended: publishes the last report, unless the latest one says it already. */
 void hub_finish(struct hub *hub, const struct job_end *end);
 

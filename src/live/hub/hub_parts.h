@@ -51,6 +51,7 @@ struct hub {
 	struct jobstate_pace slowdown; /* as last logged; slow_since_step 0: none */
 	bool accepted;		       /* a person has accepted that slowdown */
 	uint64_t epoch, sequence;      /* of struct wire_profile */
+	uint64_t earlier_report;       /* of a daemon before this one; 0: none */
 	uint64_t number; /* of the latest report or profile; in file names and the order's id */
 	unsigned quiet_slowdowns, quiet_hangs; /* profiled or reported, without a finding */
 	bool found, compared; /* at least one report was abnormal, or showed all ranks to be well */

@@ -60,6 +60,14 @@ static void set_missed(struct answer *answer, const char *why)
 	(void)snprintf(answer->text, sizeof(answer->text), "%.*s", WIRE_TEXT - 1, why);
 }
 
+static void set_kept(struct answer *answer)
+{
+	answer->state = ANSWER_MISSED;
+	(void)snprintf(answer->text, sizeof(answer->text),
+		       "its host's daemon has ended: %u result%s in its spool, for the next one",
+		       answer->kept, answer->kept == 1 ? " waits" : "s wait");
+}
+
 void hub_lose_worker(struct hub *hub, uint32_t worker, const char *why)
 {
 	struct answer *answer = find_answer(hub, worker);
@@ -67,6 +75,16 @@ void hub_lose_worker(struct hub *hub, uint32_t worker, const char *why)
 	if (hub->profile.active && answer != NULL &&
 	    (answer->state == ANSWER_NONE || answer->state == ANSWER_BEGUN))
 		set_missed(answer, why);
+}
+
+void hub_lose_host(struct hub *hub, const struct wire_state *state)
+{
+	struct answer *answer = find_answer(hub, state->worker);
+
+	if (state->kept == 0)
+		hub_lose_worker(hub, state->worker, "its host is silent");
+	else if (answer != NULL)
+		answer->kept = state->kept; /* the window's deadline is the limit */
 }
 
 /* Ranks of the job as those that run now see it: an elastic one may have had more. */
@@ -427,7 +445,9 @@ static int gather(struct hub *hub, const char **paths, struct analysis_absence *
 			paths[ret->path_cnt++] = answer->text;
 			continue;
 		}
-		if (answer->state != ANSWER_MISSED)
+		if (answer->state != ANSWER_MISSED && answer->kept > 0)
+			set_kept(answer);
+		else if (answer->state != ANSWER_MISSED)
 			set_missed(answer, answer->state == ANSWER_NONE
 						   ? "it did not reach the step in time"
 						   : "its trace did not come in time");

@@ -20,6 +20,7 @@ struct answer {
 	int rank;
 	enum answer_state state;
 	int64_t stall_ns;
+	uint32_t kept;	      /* results that wait in the spool of its host, which is silent */
 	char text[WIRE_TEXT]; /* the fingerprint's path, or the reason why it is missing */
 };
 
@@ -56,6 +57,9 @@ void hub_take_answer(void *arg, const struct bus_message *message); /* struct wi
 
 /* The worker can no longer export a trace; one that has exported it stays in the profile. */
 void hub_lose_worker(struct hub *hub, uint32_t worker, const char *why);
+
+/* Nothing comes from its host any more. What lies in its spool may be sent by another daemon. */
+void hub_lose_host(struct hub *hub, const struct wire_state *state);
 
 /* Finishes the profile when all have answered or the deadline has passed. */
 void hub_watch_profile(struct hub *hub, int64_t now_ns);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/hub/jobstate.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define RANKS_MAX 8    /* listed one by one */
@@ -274,4 +276,26 @@ void jobstate_note_ranks(const struct wire_state *states, size_t cnt, struct rep
 	if (str_error(&note) == 0)
 		add_note(report, arena_strdup(&report->arena, str_borrow(&note)));
 	str_done(&note);
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+	return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
+}
+
+int jobstate_count_ranks(const struct wire_state *states, size_t cnt, size_t *ret)
+{
+	int *ranks = calloc(cnt + 1, sizeof(*ranks));
+	size_t distinct = 0;
+
+	if (ranks == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++)
+		ranks[i] = states[i].rank;
+	qsort(ranks, cnt, sizeof(*ranks), compare_ranks);
+	for (size_t i = 0; i < cnt; i++) /* unknown ones, -1, count each */
+		distinct += ranks[i] < 0 || i == 0 || ranks[i] != ranks[i - 1];
+	free(ranks);
+	*ret = distinct;
+	return 0;
 }

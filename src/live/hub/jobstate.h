@@ -58,3 +58,9 @@ void jobstate_fill_report(const struct wire_state *states, size_t cnt, struct re
  * report's ranks, and notes which process each is. Once per report; nothing without memory.
  */
 void jobstate_note_ranks(const struct wire_state *states, size_t cnt, struct report *report);
+
+/*
+ * Ranks with several processes, as after an elastic restart, count once; unknown ones count each.
+ * Returns 0 or -ENOMEM.
+ */
+_must_check_ int jobstate_count_ranks(const struct wire_state *states, size_t cnt, size_t *ret);

@@ -28,8 +28,8 @@ static void publish_committed(struct hub *hub, uint64_t epoch, uint64_t order_id
 
 void hub_mark_window(struct hub *hub, uint64_t epoch, uint64_t order_id, int *ranks, size_t cnt)
 {
-	if (hub->options->fleet == NULL)
-		return; /* members of `perftracker run` keep nothing */
+	if (hub->options->fleet == NULL && hub->options->member.members == 1)
+		return; /* no other host keeps results */
 	if (hub->keeper == NULL) {
 		publish_committed(hub, epoch, order_id); /* the report's files are all there is */
 		return;
@@ -256,4 +256,10 @@ void hub_recover(struct hub *hub, bool all, int64_t now_ns)
 	else
 		conclude_known(hub, window);
 	recovered_drop(&hub->recovered, window);
+}
+
+void hub_recover_all(struct hub *hub)
+{
+	for (size_t i = hub->recovered.windows.cnt; i > 0; i--)
+		hub_recover(hub, true, clock_mono_ns());
 }

@@ -91,6 +91,10 @@ static void note_end(struct hub *hub, const struct wire_state *state,
 
 static void note_silent(struct hub *hub, const struct wire_state *state)
 {
+	if (!state->silent) {
+		hub_lose_host(hub, state); /* the leader has said so */
+		return;
+	}
 	log_line(LOG_WARNING, "event=hook-disabled rank=%d pid=%u step=%" PRIu64, state->rank,
 		 state->pid, state->step);
 	hub_lose_worker(hub, state->worker, "its hook has switched itself off");

@@ -401,11 +401,17 @@ static void take_from_link(struct bus *bus)
 
 size_t bus_run(struct bus *bus, int64_t now_ns)
 {
+	return bus_run_some(bus, now_ns, SIZE_MAX);
+}
+
+size_t bus_run_some(struct bus *bus, int64_t now_ns, size_t most)
+{
 	size_t cnt;
 
-	if (bus->link != NULL)
+	/* What is left of an earlier call comes first; the link has a limit of its own. */
+	if (bus->link != NULL && (bus->head == NULL || most == SIZE_MAX))
 		take_from_link(bus);
-	cnt = bus->stats.pending_cnt;
+	cnt = MIN(bus->stats.pending_cnt, most);
 	bus->running++;
 	for (size_t i = 0; i < cnt && bus->head != NULL; i++) {
 		struct queued *item = dequeue(bus);

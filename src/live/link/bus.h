@@ -113,4 +113,7 @@ _must_check_ int bus_reply(struct bus *bus, const struct bus_message *message, c
  */
 size_t bus_run(struct bus *bus, int64_t now_ns);
 
+/* The same, but not more than so many of them. */
+size_t bus_run_some(struct bus *bus, int64_t now_ns, size_t most);
+
 struct bus_stats bus_stats(struct bus *bus);

@@ -88,6 +88,21 @@ static void a_full_queue_refuses_by_messages_and_by_bytes(void **state)
 	assert_int_equal(bus_pub(bus, "a.b", "x", 1), -ENOBUFS);
 }
 
+static void a_run_of_some_leaves_the_rest(void **state)
+{
+	struct bus *bus = ((const struct test_buses *)*state)->from;
+	unsigned calls = 0;
+
+	assert_int_equal(bus_sub(bus, "a.>", count, &calls, NULL), 0);
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(bus_pub(bus, "a.b", "x", 1), 0);
+	assert_int_equal(bus_run_some(bus, 0, 4), 4);
+	assert_int_equal(calls, 4);
+	assert_int_equal(bus_run_some(bus, 0, 100), 6);
+	assert_int_equal(calls, 10);
+	assert_int_equal(bus_run_some(bus, 0, 100), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
 
 int main(void)
@@ -98,6 +113,7 @@ int main(void)
 		TEST(a_run_takes_all_that_was_published_before_it),
 		TEST(messages_without_a_subscriber_are_counted),
 		TEST(a_full_queue_refuses_by_messages_and_by_bytes),
+		TEST(a_run_of_some_leaves_the_rest),
 	};
 
 	return cmocka_run_group_tests_name("contract", contract, NULL, NULL) +

@@ -76,6 +76,7 @@ struct wire_state {
 	uint32_t arrival;	  /* set by the hub: 1, 2, ... as workers connect to it */
 	uint32_t learned_cnt;	  /* how often another iteration was learned */
 	uint64_t learned_step;	  /* when the iteration was learned */
+	uint32_t kept;		  /* PHASE_SILENT: results that wait in the spool of its host */
 	char sequence[96];	  /* the iteration for people; "" while learning */
 	char raised[WIRE_RAISED]; /* class of the exception that ended its program; "": none */
 	char host[64];

@@ -85,6 +85,9 @@ static void end_when_done(struct daemon *daemon, int64_t now_ns)
 	/* Waits for another tick: the workers' last messages are on the bus. */
 	if (now_ns - daemon->ended_ns < 2 * TICK_MS * NSEC_PER_MSEC)
 		return;
+	/* The other hosts keep their results until these are reported, and end then. */
+	if (hosts_may_finish(daemon->hosts, false, now_ns))
+		hub_recover_all(daemon->hub);
 	if (!hub_idle(daemon->hub) && now_ns - daemon->ended_ns < LAST_PROFILE_NS)
 		return;
 	if (!hosts_may_finish(daemon->hosts, hostd_is_idle(daemon->hostd), now_ns))
@@ -208,6 +211,8 @@ static int make_dirs(const struct run_options *options, struct daemon_ready *rea
 		ret = rundir_make(path, 0755, err);
 	if (ret == 0 && options->fleet != NULL)
 		(void)snprintf(ready->socket, sizeof(ready->socket), "%s", options->fleet->socket);
+	else if (ret == 0 && options->restarts > 0)
+		(void)snprintf(ready->socket, sizeof(ready->socket), "%s", options->socket);
 	else if (ret == 0)
 		ret = rundir_socket(ready->socket, sizeof(ready->socket), err);
 	return ret;

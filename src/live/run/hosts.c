@@ -6,13 +6,16 @@
 #include "base/log.h"
 #include "live/link/broker.h"
 #include "live/link/jobcert.h"
+#include "live/spool/spool.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -24,19 +27,25 @@
 #define UNREACHED_NS (20 * NSEC_PER_SEC)  /* then a line says that the hub is not reached */
 #define REVIVE_NS (10 * NSEC_PER_SEC)	  /* between two starts of a broker that ends */
 #define OFFLINE_NS (5 * NSEC_PER_SEC)	  /* at the end a member waits no longer for a broker */
+#define AGAIN_NS (2 * NSEC_PER_SEC)	  /* the port of a broker that is ending */
+#define AGAIN_LOOK_MS 100
+#define SPOOL_BYTES (128u << 20)
+#define NET_SLICE 128u /* messages of hosts */
+#define NET_SLICES 64u /* then the loop does something else */
 #define SECRET_MAX 256u
 #define ORDER_EXPIRES_NS (3600 * NSEC_PER_SEC) /* clocks of a site differ by minutes */
 
 struct hosts {
 	const struct run_options *options;
 	struct hub *hub;
-	struct bus *net;
+	struct bus *local, *net;
 	struct seal *seal; /* of the job's secret */
 	struct broker broker;
 	int64_t broker_ns;     /* when it was started last */
 	struct leader *leader; /* one of these two */
 	struct follower *follower;
 	char dir[160], certificate[176], key[176]; /* removed at the end */
+	char spool[PATH_MAX + 8];		   /* of a follower; removed if it is empty */
 	char url[300], secret[SECRET_MAX], password[65], hub_password[40], host[64], id[80];
 	int64_t opened_ns, online_ns,
 		ended_ns; /* online: the broker answered last; ended: 0: not */
@@ -161,6 +170,9 @@ static struct cluster_setup setup_of(const struct hosts *hosts, struct bus *loca
 				       .out_dir = hosts->options->out_dir,
 				       .seal = hosts->seal,
 				       .epoch = hub_epoch(hosts->hub),
+				       .spool_dir = hosts->spool[0] != '\0' ? hosts->spool : NULL,
+				       .spool_bytes = SPOOL_BYTES,
+				       .again = hosts->options->restarts > 0,
 				       .node_rank = (uint32_t)MAX(member->index, 0),
 				       .members = member->index < 0 ? 0 : member->members };
 }
@@ -229,6 +241,7 @@ static int follow(struct hosts *hosts, struct bus *local, void (*wake)(void *arg
 		ret = connect_bus(hosts, BROKER_HOST, hosts->password, wake, wake_arg, err);
 	if (ret < 0)
 		return ret;
+	(void)snprintf(hosts->spool, sizeof(hosts->spool), "%s/spool", hosts->options->out_dir);
 	setup = setup_of(hosts, local);
 	if (follower_open(&setup, &hosts->follower) < 0)
 		return err_set(err, ENOMEM, "out of memory");
@@ -241,10 +254,15 @@ static int follow(struct hosts *hosts, struct bus *local, void (*wake)(void *arg
 static int join(struct hosts *hosts, struct bus *local, void (*wake)(void *arg), void *wake_arg,
 		struct err *err)
 {
-	int ret = -EADDRINUSE;
+	int64_t until_ns = clock_mono_ns() + (hosts->options->restarts > 0 ? AGAIN_NS : 0);
+	bool first = leads(&hosts->options->member);
+	int ret = first ? lead(hosts, local, wake, wake_arg, err) : -EADDRINUSE;
 
-	if (leads(&hosts->options->member))
+	/* The broker of a daemon that was killed ends with it, in a moment. */
+	while (first && ret == -EADDRINUSE && clock_mono_ns() < until_ns) {
+		(void)poll(NULL, 0, AGAIN_LOOK_MS);
 		ret = lead(hosts, local, wake, wake_arg, err);
+	}
 	if (ret == -EADDRINUSE)
 		ret = follow(hosts, local, wake, wake_arg, err);
 	return ret;
@@ -265,6 +283,7 @@ int hosts_open(const struct run_options *options, struct bus *local, struct hub 
 		return err_set(err, ENOMEM, "out of memory");
 	hosts->options = options;
 	hosts->hub = hub;
+	hosts->local = local;
 	hosts->opened_ns = clock_mono_ns();
 	(void)snprintf(hosts->dir, sizeof(hosts->dir), "%s", dir);
 	if (gethostname(hosts->host, sizeof(hosts->host) - 1) != 0)
@@ -311,6 +330,7 @@ int hosts_open_fleet(const struct run_options *options, struct bus *local, struc
 	}
 	hosts->options = options;
 	hosts->hub = hub;
+	hosts->local = local;
 	hosts->net = net;
 	hosts->opened_ns = clock_mono_ns();
 	if (fleet->role == FLEET_LEADER)
@@ -333,6 +353,8 @@ struct hosts *hosts_close(struct hosts *hosts)
 		return NULL;
 	hosts->leader = leader_close(hosts->leader);
 	hosts->follower = follower_close(hosts->follower);
+	if (hosts->spool[0] != '\0')
+		spool_remove(hosts->spool);
 	hosts->net = bus_close(hosts->net);
 	hosts->seal = seal_close(hosts->seal);
 	broker_stop(&hosts->broker);
@@ -347,10 +369,15 @@ struct hosts *hosts_close(struct hosts *hosts)
 
 /* --- while the job runs --- */
 
+/* Each message of a host becomes several for the hub, whose queue has a limit: it takes them by turns. */
 void hosts_run(struct hosts *hosts, int64_t now_ns)
 {
-	if (hosts != NULL)
-		(void)bus_run(hosts->net, now_ns);
+	size_t cnt = NET_SLICE;
+
+	for (unsigned i = 0; hosts != NULL && i < NET_SLICES && cnt == NET_SLICE; i++) {
+		cnt = bus_run_some(hosts->net, now_ns, NET_SLICE);
+		(void)bus_run(hosts->local, now_ns);
+	}
 }
 
 /* One that was killed, or ended by itself, is started again; its clients reconnect. */

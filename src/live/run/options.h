@@ -74,6 +74,8 @@ struct run_options {
 	const char *webhook_path; /* --webhook; NULL: none */
 	const struct webhookfile *webhook; /* read from it before the job starts; NULL: none */
 	const struct fleet_job *fleet;	   /* NULL: started by `perftracker run` */
+	unsigned restarts;  /* how often the supervisor has started this daemon again */
+	const char *socket; /* then: of the daemon before, which new workers know */
 	bool keep_traces, quiet, json, report_to_stdout;
 	bool color, color_always; /* on terminals; anywhere */
 };

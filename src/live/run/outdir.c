@@ -22,7 +22,7 @@
 /* What a run writes to its folder, but for the lock and the link to its socket. */
 static const char *const results[] = {
 	"fingerprints", "flight",   "flight.before", "traces",
-	"metrics.json", "report.*", "report-*.*",
+	"metrics.json", "report.*", "report-*.*",    "spool",
 };
 
 /* The results that exist from the start, empty. */

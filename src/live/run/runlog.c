@@ -78,6 +78,7 @@ static const struct log_phrase phrases[] = {
 	{ "other-protocol", NULL, "host {host} has version {version}, this one {here}: {effect}; remedy: {remedy}" },
 	{ "weak-secret", NULL, "no secret: {effect}; remedy: {remedy}" },
 	{ "insecure", NULL, "{effect}" },
+	{ "daemon-restarted", NULL, "the daemon was started again: {effect}" },
 	{ "broker-restarted", NULL, "{why}: it was started again" },
 	{ "broker-not-started", NULL, "nats-server was not started: {why}" },
 

@@ -27,6 +27,13 @@
 #define KILL_NS (5 * NSEC_PER_SEC)
 #define KILL_LOOK_MS 10
 
+/*
+ * A daemon that is a member among several and ended by itself is started again: its results lie in its
+ * spool, or those of other hosts lie in theirs. The others forget the one before within this time.
+ */
+#define RESTARTS_MAX 3u
+#define RESTART_NS (5 * NSEC_PER_SEC)
+
 #define EXIT_REFUSED 2 /* as for a wrong option */
 
 static const int forwarded[] = { SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
@@ -39,9 +46,10 @@ struct supervisor {
 	struct foreground foreground;
 	int control_fd; /* to the daemon; -1: none */
 	pid_t daemon, command;
-	bool stopped;	   /* the command is stopped by a job-control signal */
-	bool stop_pending; /* the supervisor was asked to stop; it does once the command has */
-	bool by_terminal;  /* ... by the terminal, which asked the daemon, too */
+	int64_t restart_ns; /* when another daemon is due; 0: none is */
+	bool stopped;	    /* the command is stopped by a job-control signal */
+	bool stop_pending;  /* the supervisor was asked to stop; it does once the command has */
+	bool by_terminal;   /* ... by the terminal, which asked the daemon, too */
 	bool ended;
 	int status;	 /* the supervisor's exit status */
 	int term_signal; /* that ended the command; 0: none */
@@ -147,6 +155,38 @@ static void start_daemon(struct supervisor *s)
 		look_at_gpus(s->options.gpu_calls);
 }
 
+/* The job goes on; processes that it starts from here on find the socket that they know. */
+static void start_again(struct supervisor *s)
+{
+	struct daemon_ready ready = { .text = "the daemon did not start in time" };
+	int fds[2];
+
+	s->restart_ns = 0;
+	s->options.restarts++;
+	s->options.socket = s->socket;
+	if (s->control_fd >= 0)
+		(void)close(s->control_fd);
+	s->control_fd = -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) {
+		unwatched(strerror(errno));
+		return;
+	}
+	s->daemon = fork();
+	if (s->daemon == 0) {
+		(void)close(fds[0]);
+		exit(be_daemon(s, fds[1]));
+	}
+	(void)close(fds[1]);
+	s->control_fd = fds[0];
+	if (s->daemon < 0 || !await_ready(fds[0], &ready) || ready.status != 0)
+		unwatched(ready.text);
+	else
+		log_line(LOG_WARNING,
+			 "event=daemon-restarted restarts=%u effect=\"results that were kept are "
+			 "sent; ranks that ran before are not watched any more\"",
+			 s->options.restarts);
+}
+
 static void notify_daemon(const struct supervisor *s, int exit_status, int signal)
 {
 	struct daemon_news news = { .pid = s->command,
@@ -195,6 +235,9 @@ static void reap(struct supervisor *s)
 			       exit_status_of(status));
 		if (!s->ended)
 			unwatched(why);
+		if (!s->ended && s->socket[0] != '\0' && s->options.member.members != 1 &&
+		    s->options.restarts < RESTARTS_MAX)
+			s->restart_ns = clock_mono_ns() + RESTART_NS;
 	}
 }
 
@@ -229,17 +272,25 @@ static void take_signal(struct supervisor *s)
 		(void)subprocess_signal(s->daemon, SIGKILL);
 }
 
+/* For poll(). until_ns: 0: without an end. */
+static int left_ms(int64_t until_ns)
+{
+	int64_t left_ns = until_ns - clock_mono_ns();
+
+	return until_ns == 0 ? -1 : (int)(MAX(left_ns, 0) / NSEC_PER_MSEC) + 1;
+}
+
 static void wait_for(struct supervisor *s, bool daemon, int64_t deadline_ns)
 {
 	struct pollfd poll_fd = { .fd = s->foreground.signal_fd, .events = POLLIN };
 
 	reap(s);
 	while (daemon ? s->daemon > 0 : !s->ended) {
-		int64_t left_ns = deadline_ns - clock_mono_ns();
-
-		if (daemon && left_ns <= 0)
+		if (daemon && clock_mono_ns() >= deadline_ns)
 			return;
-		if (poll(&poll_fd, 1, daemon ? (int)(left_ns / NSEC_PER_MSEC) + 1 : -1) == 1)
+		if (s->restart_ns > 0 && clock_mono_ns() >= s->restart_ns)
+			start_again(s);
+		if (poll(&poll_fd, 1, left_ms(daemon ? deadline_ns : s->restart_ns)) == 1)
 			take_signal(s);
 	}
 }
@@ -265,6 +316,10 @@ static void end_daemon(struct supervisor *s)
 
 static void finish_daemon(struct supervisor *s)
 {
+	if (s->restart_ns > 0) { /* what its spool has is sent, too */
+		(void)poll(NULL, 0, left_ms(s->restart_ns));
+		start_again(s);
+	}
 	notify_daemon(s, s->status, s->term_signal);
 	if (s->daemon > 0)
 		wait_for(s, true, clock_mono_ns() + LAST_REPORT_NS);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -533,4 +534,13 @@ struct spool *spool_close(struct spool *spool)
 	vec_done(&spool->records);
 	free(spool);
 	return NULL;
+}
+
+void spool_remove(const char *dir)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/lock", dir);
+	(void)unlink(path);
+	(void)rmdir(dir); /* fails where a file is left */
 }

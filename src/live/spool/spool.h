@@ -39,6 +39,9 @@ struct spool;
 _must_check_ int spool_open(const struct spool_setup *setup, struct spool **ret, struct err *err);
 struct spool *spool_close(struct spool *spool);
 
+/* The folder of a spool that was closed, unless records are left in it. */
+void spool_remove(const char *dir);
+
 /* Another one for a folder that was empty. With a record's number it names the record. */
 uint64_t spool_id(const struct spool *spool);
 

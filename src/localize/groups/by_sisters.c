@@ -34,6 +34,8 @@ struct part {
 	double low_ns, high_ns; /* quartiles */
 };
 
+#define SISTERS_LEADERS 512u
+
 struct sisters {
 	const struct job *job;
 	const struct blame *blame;
@@ -42,6 +44,8 @@ struct sisters {
 	VEC(struct transfer) transfers;
 	VEC(struct part) parts; /* of one kind */
 	double *scratch;
+	uint32_t leaders[SISTERS_LEADERS]; /* found so far: one of each kind of work */
+	size_t leader_cnt;
 };
 
 static int compare_ids(uint64_t a, uint64_t b)
@@ -87,14 +91,24 @@ static uint32_t count_hosts(const struct job *job, const struct shift_group *gro
 	return cnt;
 }
 
-/* The first worker that does the same work as the group's first member. */
-static uint32_t leader_of(const struct job *job, const struct shift_group *group)
+/*
+ * The first worker that does the same work as the group's first member: one that leads other groups,
+ * else one that is found among all. Where work is of more kinds than SISTERS_LEADERS no groups are
+ * sisters, and each is led by its own member.
+ */
+static uint32_t leader_of(struct sisters *s, const struct shift_group *group)
 {
-	uint32_t leader = 0;
+	uint32_t own = group->members[0].worker, leader = 0;
 
-	while (leader < group->members[0].worker &&
-	       !work_is_same(job, leader, group->members[0].worker))
+	for (size_t i = 0; i < s->leader_cnt; i++) {
+		if (work_is_same(s->job, s->leaders[i], own))
+			return s->leaders[i];
+	}
+	if (s->leader_cnt == SISTERS_LEADERS)
+		return own;
+	while (leader < own && !work_is_same(s->job, leader, own))
 		leader++;
+	s->leaders[s->leader_cnt++] = leader;
 	return leader;
 }
 
@@ -128,7 +142,8 @@ static int collect(struct sisters *s)
 		return -ENOMEM;
 	for (uint32_t g = 0; g < s->blame->groups.cnt; g++) {
 		const struct shift_group *group = &s->blame->groups.data[g];
-		uint32_t leader = leader_of(s->job, group);
+		uint32_t leader =
+			FRAME_NONE; /* not known yet: it takes time, and is rarely needed */
 		struct transfer t = { .member_cnt = (uint32_t)group->member_cnt,
 				      .host_cnt = count_hosts(s->job, group, seen, g + 1),
 				      .group = g };
@@ -136,6 +151,8 @@ static int collect(struct sisters *s)
 		for (int64_t k = group->first; k <= group->last; k++) {
 			if (!measure(group, k, &t))
 				continue;
+			if (t.bytes < 0 && leader == FRAME_NONE)
+				leader = leader_of(s, group);
 			t.leader = t.bytes < 0 ? leader : 0;
 			if (vec_push(&s->transfers, t) < 0)
 				return -ENOMEM;

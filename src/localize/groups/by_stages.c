@@ -16,6 +16,8 @@
 #include <math.h>
 #include <string.h>
 
+#define STAGES_MAX 512u /* workers of more kinds are no pipeline */
+
 struct stages {
 	const struct job *job;
 	const struct accuse_options *options;
@@ -23,9 +25,10 @@ struct stages {
 	uint32_t *stage_of; /* by worker: the first worker of its stage */
 	double *compute_ns; /* by that worker: of the stage, per iteration */
 	double *scratch;
-	size_t cnt;	/* of different work */
-	double mean_ns; /* over the workers */
-	uint32_t heavy; /* the stage with most */
+	uint32_t firsts[STAGES_MAX]; /* of each stage */
+	size_t cnt;		     /* of different work */
+	double mean_ns;		     /* over the workers */
+	uint32_t heavy;		     /* the stage with most */
 };
 
 /* Messages of a worker per iteration, of each direction one for each microbatch. */
@@ -62,30 +65,31 @@ static double microbatches_of(const struct stages *s)
 static bool find_stages(struct stages *s)
 {
 	for (uint32_t w = 0; w < s->job->worker_cnt; w++) {
-		uint32_t first = 0;
+		size_t i = 0;
 
 		if (s->job->workers[w].group != 0)
 			return false;
-		while (first < w &&
-		       (s->stage_of[first] != first || !work_is_same(s->job, first, w)))
-			first++;
-		s->stage_of[w] = first;
-		s->cnt += first == w;
+		while (i < s->cnt && !work_is_same(s->job, s->firsts[i], w))
+			i++;
+		if (i == STAGES_MAX)
+			return false;
+		if (i == s->cnt)
+			s->firsts[s->cnt++] = w;
+		s->stage_of[w] = s->firsts[i];
 	}
 	return s->cnt > 1;
 }
 
 static void measure_stages(struct stages *s)
 {
-	for (uint32_t first = 0; first < s->job->worker_cnt; first++) {
+	for (size_t i = 0; i < s->cnt; i++) {
+		uint32_t first = s->firsts[i];
 		size_t cnt = 0;
 
 		for (uint32_t w = 0; w < s->job->worker_cnt; w++) {
 			if (s->stage_of[w] == first)
 				s->scratch[cnt++] = work_compute_ns(s->job, w);
 		}
-		if (cnt == 0)
-			continue;
 		s->compute_ns[first] = stats_median(s->scratch, cnt);
 		s->mean_ns += s->compute_ns[first] * (double)cnt / (double)s->job->worker_cnt;
 		if (s->compute_ns[first] > s->compute_ns[s->heavy])

@@ -235,34 +235,44 @@ static int count_once(const struct suspects *s, const struct blame *blame, struc
 	return 0;
 }
 
-int accuse_by_blame(const struct job *job, const struct blame *blame,
-		    const struct accuse_options *options, struct arena *arena, accusations *out)
+/* s: its ledgers are empty. */
+static int find_and_accuse(struct suspects *s, const struct blame *blame, accusations *out)
 {
-	struct suspects s;
+	const struct job *job = s->job;
 	size_t first = out->cnt;
 	struct stats_others losses;
 	double total_ns = 0;
 	bool *few;
-	int error = suspects_init(&s, job, options, arena);
+	int error;
 
-	if (error < 0)
-		return error;
-	fill_ledgers(&s, blame);
+	fill_ledgers(s, blame);
 	for (uint32_t w = 0; w < job->worker_cnt; w++)
 		total_ns += chance_own_loss(blame, w);
-	few = arena_calloc(arena, job->frames.cnt + 1, sizeof(*few));
+	few = arena_calloc(&s->own, job->frames.cnt + 1, sizeof(*few));
 	if (few == NULL)
 		return -ENOMEM;
-	losses = losses_of(job, blame, s.scratch);
+	losses = losses_of(job, blame, s->scratch);
 	for (uint32_t w = 0; w < job->worker_cnt; w++)
-		s.stands_out[w] = stands_out(&s, blame, w, &losses, total_ns);
-	error = suspects_accuse(&s, out);
+		s->stands_out[w] = stands_out(s, blame, w, &losses, total_ns);
+	error = suspects_accuse(s, out);
 	for (size_t i = first; i < out->cnt && error == 0; i++) {
-		error = count_once(&s, blame, &out->data[i]);
+		error = count_once(s, blame, &out->data[i]);
 		if (error == 0)
 			error = limit_gain(job, blame, &out->data[i]);
 	}
 	for (uint32_t w = 0; w < job->worker_cnt && error == 0; w++)
-		error = accuse_turns(&s, blame, w, few, out);
+		error = accuse_turns(s, blame, w, few, out);
+	return error;
+}
+
+int accuse_by_blame(const struct job *job, const struct blame *blame,
+		    const struct accuse_options *options, struct arena *arena, accusations *out)
+{
+	struct suspects s;
+	int error = suspects_init(&s, job, options, arena);
+
+	if (error == 0)
+		error = find_and_accuse(&s, blame, out);
+	suspects_done(&s);
 	return error;
 }

@@ -321,7 +321,7 @@ static int set_distance(const struct fabric *b, struct accusation *a)
 {
 	const struct job_function *f = &b->job->functions.data[a->function];
 	size_t cnt = b->job->worker_cnt;
-	struct differ_point *points = arena_calloc(b->arena, cnt + 1, sizeof(*points));
+	_cleanup_free_ struct differ_point *points = calloc(cnt + 1, sizeof(*points));
 
 	if (points == NULL)
 		return -ENOMEM;
@@ -543,6 +543,7 @@ int accuse_by_link(const struct job *job, const struct blame *blame,
 		error = fabric_init(&b);
 		if (error == 0)
 			error = accuse_fabric(&b, out);
+		arena_done(&b.own);
 	}
 	return error;
 }

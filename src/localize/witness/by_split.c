@@ -19,7 +19,7 @@
 
 static int split_alloc(struct split *p, size_t worker_cnt)
 {
-	struct arena *arena = p->s.arena;
+	struct arena *arena = &p->s.own;
 
 	p->left = arena_calloc(arena, worker_cnt + 1, sizeof(*p->left));
 	p->leader = arena_calloc(arena, worker_cnt + 1, sizeof(*p->leader));
@@ -456,7 +456,7 @@ static void split_stages(struct split *p)
 static int drop_small(struct split *p)
 {
 	size_t cnt = p->s.job->worker_cnt;
-	bool *matters = arena_calloc(p->s.arena, cnt + 1, sizeof(bool));
+	bool *matters = arena_calloc(&p->s.own, cnt + 1, sizeof(bool));
 
 	if (matters == NULL)
 		return -ENOMEM;
@@ -472,6 +472,18 @@ static int drop_small(struct split *p)
 	return 0;
 }
 
+static int find_slower(struct split *p)
+{
+	if (split_compares(p, CLASS_COMPUTE))
+		split_stages(p);
+	for (uint32_t w = 0; w < p->s.job->worker_cnt; w++) {
+		gather(p, w);
+		split_members(p);
+	}
+	suspects_find_places(&p->s);
+	return drop_small(p);
+}
+
 static int accuse_slower(const struct job *job, const struct accuse_options *options,
 			 unsigned int classes, struct arena *arena, accusations *out)
 {
@@ -479,20 +491,13 @@ static int accuse_slower(const struct job *job, const struct accuse_options *opt
 	accusations slow = { 0 };
 	int error = split_init(&p, job, options, arena);
 
-	if (error < 0)
-		return error;
-	if (split_compares(&p, CLASS_COMPUTE))
-		split_stages(&p);
-	for (uint32_t w = 0; w < job->worker_cnt; w++) {
-		gather(&p, w);
-		split_members(&p);
-	}
-	suspects_find_places(&p.s);
-	error = drop_small(&p);
+	if (error == 0)
+		error = find_slower(&p);
 	if (error == 0)
 		error = suspects_accuse(&p.s, &slow);
 	for (size_t i = 0; i < slow.cnt && error == 0; i++)
 		error = split_add(&p, slow.data[i], out);
+	suspects_done(&p.s);
 	vec_done(&slow);
 	return error;
 }

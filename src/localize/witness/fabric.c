@@ -375,13 +375,13 @@ static int fabric_alloc(struct fabric *b)
 	size_t cnt = b->job->worker_cnt + 1;
 	size_t pace_cnt = (b->job->functions.cnt + 1) * (b->job->group_cnt + 1);
 
-	b->messages = arena_calloc(b->arena, cnt, sizeof(*b->messages));
-	b->waits = arena_calloc(b->arena, cnt, sizeof(*b->waits));
-	b->links = arena_calloc(b->arena, cnt, sizeof(*b->links));
-	b->paces = arena_calloc(b->arena, pace_cnt, sizeof(*b->paces));
-	b->mate = arena_calloc(b->arena, cnt, sizeof(*b->mate));
-	b->seen_host = arena_calloc(b->arena, cnt, sizeof(*b->seen_host));
-	b->scratch = arena_calloc(b->arena, 2 * cnt, sizeof(*b->scratch));
+	b->messages = arena_calloc(&b->own, cnt, sizeof(*b->messages));
+	b->waits = arena_calloc(&b->own, cnt, sizeof(*b->waits));
+	b->links = arena_calloc(&b->own, cnt, sizeof(*b->links));
+	b->paces = arena_calloc(&b->own, pace_cnt, sizeof(*b->paces));
+	b->mate = arena_calloc(&b->own, cnt, sizeof(*b->mate));
+	b->seen_host = arena_calloc(&b->own, cnt, sizeof(*b->seen_host));
+	b->scratch = arena_calloc(&b->own, 2 * cnt, sizeof(*b->scratch));
 	return b->messages == NULL || b->waits == NULL || b->links == NULL || b->paces == NULL ||
 			       b->mate == NULL || b->seen_host == NULL || b->scratch == NULL
 		       ? -ENOMEM

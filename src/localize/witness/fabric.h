@@ -41,7 +41,8 @@ struct fabric {
 	const struct job *job;
 	const struct blame *blame;
 	const struct accuse_options *options;
-	struct arena *arena;
+	struct arena *arena; /* of what accusations point to */
+	struct arena own;    /* of the rest; ended by accuse_by_link() */
 	enum resource resource;
 	bool *detours;	    /* by worker: lost its NVLink, by this or another resource */
 	bool *messages;	    /* by worker: it sends some */

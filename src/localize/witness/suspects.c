@@ -11,26 +11,27 @@ int suspects_init(struct suspects *s, const struct job *job, const struct accuse
 {
 	size_t cnt = job->worker_cnt + 1;
 
-	*s = (struct suspects){
-		.job = job,
-		.options = options,
-		.arena = arena,
-		.of = arena_calloc(arena, cnt, sizeof(*s->of)),
-		.places = arena_calloc(arena, cnt * SUSPECTS_PLACES, sizeof(*s->places)),
-		.place_cnt = arena_calloc(arena, cnt, sizeof(*s->place_cnt)),
-		.stands_out = arena_calloc(arena, cnt, sizeof(bool)),
-		.used = arena_calloc(arena, cnt, sizeof(bool)),
-		.usual = arena_calloc(arena, job->frames.cnt + 1, sizeof(*s->usual)),
-		.scratch = arena_calloc(arena, cnt, sizeof(double)),
-	};
+	*s = (struct suspects){ .job = job, .options = options, .arena = arena };
+	s->of = arena_calloc(&s->own, cnt, sizeof(*s->of));
+	s->places = arena_calloc(&s->own, cnt * SUSPECTS_PLACES, sizeof(*s->places));
+	s->place_cnt = arena_calloc(&s->own, cnt, sizeof(*s->place_cnt));
+	s->stands_out = arena_calloc(&s->own, cnt, sizeof(bool));
+	s->used = arena_calloc(&s->own, cnt, sizeof(bool));
+	s->usual = arena_calloc(&s->own, job->frames.cnt + 1, sizeof(*s->usual));
+	s->scratch = arena_calloc(&s->own, cnt, sizeof(double));
 	if (s->of == NULL || s->places == NULL || s->place_cnt == NULL || s->stands_out == NULL ||
 	    s->used == NULL || s->usual == NULL || s->scratch == NULL)
 		return -ENOMEM;
 	for (size_t w = 0; w < job->worker_cnt; w++) {
-		if (ledger_init(&s->of[w], job, arena) < 0)
+		if (ledger_init(&s->of[w], job, &s->own) < 0)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+void suspects_done(struct suspects *s)
+{
+	arena_done(&s->own);
 }
 
 /* What the typical worker but w spends in the subtree of a frame, per iteration. */
@@ -213,9 +214,9 @@ void suspects_find_places(struct suspects *s)
 int suspects_accuse_at(struct suspects *s, uint32_t w, uint32_t place, bool rotates,
 		       accusations *out)
 {
-	bool *who = arena_calloc(s->arena, s->job->worker_cnt + 1, sizeof(bool));
+	bool *who = arena_calloc(&s->own, s->job->worker_cnt + 1, sizeof(bool));
 	struct ledger sum;
-	int error = ledger_init(&sum, s->job, s->arena);
+	int error = ledger_init(&sum, s->job, &s->own);
 
 	if (who == NULL || error < 0)
 		return -ENOMEM;

@@ -16,7 +16,8 @@
 struct suspects {
 	const struct job *job;
 	const struct accuse_options *options;
-	struct arena *arena;
+	struct arena *arena; /* of what accusations point to */
+	struct arena own;    /* of the rest */
 	struct ledger *of;
 	uint32_t *places;	    /* SUSPECTS_PLACES each; the first is the main one */
 	size_t *place_cnt;	    /* 0: spread */
@@ -26,9 +27,10 @@ struct suspects {
 	double *scratch;
 };
 
-/* Empty ledgers for all workers, in arena. Returns 0 or -ENOMEM. */
+/* Empty ledgers for all workers. Returns 0 or -ENOMEM; suspects_done() is to follow either. */
 _must_check_ int suspects_init(struct suspects *s, const struct job *job,
 			       const struct accuse_options *options, struct arena *arena);
+void suspects_done(struct suspects *s);
 
 /* Finds where each worker lost its time. Call once, when the ledgers are full. */
 void suspects_find_places(struct suspects *s);
