@@ -104,11 +104,7 @@ void host_line_done(struct host_line *line);
 /* The function's tally, created if new; NULL: out of memory. */
 _must_check_ struct tally *tally_get(struct pass *p, uint32_t node, uint8_t class);
 
-/*
- * Computes one tally per (node, class) from the critical path and the threads' timelines: times,
- * executions, utilization (PerfTracker eq. 2, 4, 5); small ones are folded into their callers.
- * Returns 0 or -ENOMEM.
- */
+/* One tally per (node, class), eq. 2, 4, 5; small ones are their callers'. Returns 0 or -ENOMEM. */
 _must_check_ int tally_all(struct pass *p);
 
 /* Fills launched_by of fp's kernels. Returns 0 or -ENOMEM. */

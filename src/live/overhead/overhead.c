@@ -185,7 +185,9 @@ static unsigned begin(struct overhead *overhead, const struct wire_state *states
 /* Of a job that has just become slow step_ns is still an average of both paces. */
 static int64_t step_ns_now(const struct wire_state *state)
 {
-	return MAX(state->step_ns, state->iteration_ns / (int64_t)MAX(state->stride, 1u));
+	int64_t stride = MAX(state->stride, 1u);
+
+	return MAX(state->step_ns, state->iteration_ns / stride);
 }
 
 /*

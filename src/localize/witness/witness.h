@@ -79,10 +79,7 @@ struct accuse_options {
 
 typedef VEC(struct accusation) accusations;
 
-/*
- * By function: whether an accused fault strikes there at random: its time is due to neither the
- * worker nor the place. NULL: none does. Borrowed.
- */
+/* By function: whether a fault strikes there at random, no matter who and where. NULL: none. Borrowed. */
 static inline const bool *accusations_strikes(const accusations *list)
 {
 	vec_foreach(a, list) {
