@@ -43,6 +43,7 @@ void convert_state_out(const struct wire_state *state, Cluster__State *ret)
 	ret->world_size = state->world_size;
 	ret->phase = state->phase;
 	ret->stride = state->stride;
+	ret->cycle = state->cycle;
 	ret->last_mark = state->last_mark;
 	ret->step = state->step;
 	ret->iterations = state->iterations;
@@ -81,6 +82,7 @@ bool convert_state_in(const Cluster__State *state, const struct convert_from *fr
 		.world_size = state->world_size,
 		.phase = state->phase,
 		.stride = state->stride,
+		.cycle = state->cycle,
 		.last_mark = state->last_mark,
 		.step = state->step,
 		.iterations = state->iterations,

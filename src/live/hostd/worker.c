@@ -339,6 +339,7 @@ static void look_at_detector(const struct detector *detector, struct wire_state 
 	detector_look(detector, &view);
 	state->phase = phase_of(view.state);
 	state->stride = view.step_cnt * view.cycle_cnt;
+	state->cycle = view.cycle_cnt;
 	state->iterations = view.iterations;
 	state->iteration_ns = view.pace.mean_ns != 0 ? view.pace.mean_ns : view.iteration_ns;
 	state->baseline_ns = view.pace.baseline_ns;

@@ -58,6 +58,7 @@ struct wire_state {
 	int32_t world_size;
 	uint32_t phase;	 /* enum wire_phase */
 	uint32_t stride; /* iteration marks of one iteration, or one cycle of phases; 0 unknown */
+	uint32_t cycle;	 /* iterations in stride: those of a cycle of phases, else 1; 0 unknown */
 	uint32_t last_mark;		   /* enum mark; 0 none yet */
 	uint64_t step;			   /* iteration marks counted by the worker */
 	uint64_t iterations;		   /* seen by the detector */

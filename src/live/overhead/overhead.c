@@ -4,6 +4,7 @@
 #include "base/stats.h"
 #include "format/shared/block.h"
 #include "live/hub/plan.h"
+#include "model/thresholds.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -182,12 +183,29 @@ static unsigned begin(struct overhead *overhead, const struct wire_state *states
 	return OVERHEAD_SEND;
 }
 
+/* Steps of one iteration. */
+static uint64_t steps_of_one(const struct wire_state *state)
+{
+	uint32_t steps = state->stride / MAX(state->cycle, 1u);
+
+	return MAX(steps, 1u);
+}
+
 /* Of a job that has just become slow step_ns is still an average of both paces. */
 static int64_t step_ns_now(const struct wire_state *state)
 {
-	int64_t stride = MAX(state->stride, 1u);
+	int64_t recent_ns = state->iteration_ns / (int64_t)steps_of_one(state);
 
-	return MAX(state->step_ns, state->iteration_ns / stride);
+	return MAX(state->step_ns, recent_ns);
+}
+
+/* Steps over which a detector averages; of phases it averages some cycles (detect/kinds.h). */
+static uint64_t averaged_steps(const struct overhead *overhead, const struct wire_state *state)
+{
+	uint64_t plain = (overhead->recent_cnt + 2) * steps_of_one(state);
+	uint64_t cycles = (uint64_t)(PHASE_WINDOW_CNT + 2) * state->stride;
+
+	return state->cycle > 1 ? MAX(plain, cycles) : plain;
 }
 
 /*
@@ -201,7 +219,7 @@ static uint64_t find_calm(const struct overhead *overhead, const struct wire_sta
 
 	for (size_t i = 0; i < cnt; i++) {
 		const struct wire_state *state = &states[i];
-		uint64_t own = (uint64_t)(overhead->recent_cnt + 2) * MAX(state->stride, 1u);
+		uint64_t own = averaged_steps(overhead, state);
 
 		if (!wire_is_watched(state))
 			continue;
