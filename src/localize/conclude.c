@@ -368,6 +368,25 @@ static bool unsteady(const struct conclusion *c)
 	return true;
 }
 
+/*
+ * Ordered of a job at its pace, but slow itself: by more than a profile makes iterations longer. The
+ * job became slower meanwhile, or its pace did not show it yet.
+ */
+static bool slow_itself(const struct conclusion *c)
+{
+	const struct report_trigger *trigger = &c->report->trigger;
+	double best_ms = trigger->baseline_iteration_ms, now_ms = c->report->iteration_ms;
+
+	if (!trigger->present || trigger_is_slow(trigger) || best_ms <= 0 ||
+	    now_ms < WINDOW_SLOW_FACTOR * best_ms || now_ms < best_ms + SLOW_SHOWN_MS)
+		return false;
+	str_printf(c->reason, "iterations of %.1f ms in this window and %.1f ms at best", now_ms,
+		   best_ms);
+	trigger_append_factor(c->reason, best_ms, now_ms);
+	str_append(c->reason, ": did the job become slower meanwhile?");
+	return true;
+}
+
 /* Of the typical worker; NAN: some have fewer iterations. */
 static double typical_ms(const struct report *report, size_t iteration, double *scratch)
 {
@@ -519,6 +538,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ not_compared, VERDICT_INCONCLUSIVE },
 		{ slowdown_over, VERDICT_INCONCLUSIVE },
 		{ unsteady, VERDICT_INCONCLUSIVE },
+		{ slow_itself, VERDICT_INCONCLUSIVE },
 		{ hardly_computes, VERDICT_INCONCLUSIVE },
 		{ one_is_long, VERDICT_INCONCLUSIVE },
 		{ hosts_unrelated, VERDICT_INCONCLUSIVE },

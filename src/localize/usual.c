@@ -37,12 +37,17 @@ static int note(struct report *out, const char **notes, const struct job *job, c
 				       job->frames.data[a->frame].name, why));
 }
 
-static const char *reason(const struct accuse_options *options, const struct accusation *a)
+static const char *reason(const struct job *job, const struct accuse_options *options,
+			  const struct accusation *a)
 {
 	if (a->recalled)
 		return "as in its own past";
-	return options->slowdown_ns > 0 ? "but that does not explain the slowdown"
-					: "but the job is as fast as ever";
+	if (options->slowdown_ns > 0)
+		return "but that does not explain the slowdown";
+	return options->baseline_ns > 0 &&
+			       job->iteration_ns >= WINDOW_SLOW_FACTOR * options->baseline_ns
+		       ? "but the job was as fast as ever before this window"
+		       : "but the job is as fast as ever";
 }
 
 /* A function and the built-in that it calls are one place; so is a finding with all below it. */
@@ -103,7 +108,7 @@ int usual_note(struct report *out, const char **notes, const struct job *job,
 		const struct accusation *a = &list->data[i];
 
 		if (a->usual && !is_noted(job, list, i))
-			error = note(out, notes, job, reason(options, a), a);
+			error = note(out, notes, job, reason(job, options, a), a);
 	}
 	for (size_t i = 0; i < list->cnt; i++) {
 		if (!list->data[i].usual)

@@ -224,6 +224,12 @@
  */
 #define UNSTEADY_FACTOR 1.5
 
+/*
+ * WINDOW_SLOW_FACTOR: times the best pace | not recorded | a window whose own iterations take longer
+ * is not healthy, also if the pace before it was
+ */
+#define WINDOW_SLOW_FACTOR 2
+
 /* SLOW_SHOWN_MS: ms | not recorded | a profile makes shorter iterations longer by itself */
 #define SLOW_SHOWN_MS 20
 

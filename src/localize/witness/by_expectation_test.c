@@ -214,6 +214,17 @@ static void a_job_as_fast_as_ever_has_no_finding_by_expectation(void **state)
 	assert_true(has_note("the job is as fast as ever"));
 }
 
+/* The pace is a mean of the time before; the window has the slow iterations. */
+static void a_check_up_whose_own_iterations_are_slow_is_not_healthy(void **state)
+{
+	(void)state;
+	play_live(45, 50, "checkup");
+	assert_int_equal(report.finding_cnt, 0);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_non_null(strstr(report.reason, "100.0 ms in this window and 45.0 ms at best"));
+	assert_true(has_note("as fast as ever before this window"));
+}
+
 /* The detector has not said so, since iterations vary. */
 static void what_explains_that_a_check_up_is_far_from_the_best_pace_is_a_finding(void **state)
 {
@@ -418,6 +429,7 @@ int main(void)
 		TEST(what_costs_much_more_than_the_slowdown_was_there_before),
 		TEST(what_costs_what_the_window_lost_explains_it),
 		TEST(a_job_as_fast_as_ever_has_no_finding_by_expectation),
+		TEST(a_check_up_whose_own_iterations_are_slow_is_not_healthy),
 		TEST(what_explains_that_a_check_up_is_far_from_the_best_pace_is_a_finding),
 		TEST(what_one_rank_alone_spends_keeps_a_check_up_from_being_healthy),
 		TEST(without_a_known_pace_what_is_long_is_a_finding),
