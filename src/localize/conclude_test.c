@@ -167,7 +167,7 @@ static void a_requested_window_of_a_slow_job_is_slow(void **state)
 	report.trigger = slowdown();
 	report.trigger.kind = "request";
 	report.trigger.since_step = 0;
-	report.trigger.current_iteration_ms = 10;
+	report.trigger.current_iteration_ms = report.iteration_ms = 10;
 	expect(&report, &quiet, VERDICT_HEALTHY, "");
 }
 
