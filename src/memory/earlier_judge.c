@@ -188,10 +188,12 @@ void earlier_judge(const struct earlier *earlier, uint32_t workers, const struct
 
 static void append_factor(const struct earlier_answer *answer, struct str *out)
 {
+	double slower = answer->factor, faster = 1 / answer->factor;
+
 	if (answer->verdict == EARLIER_SLOWER)
-		str_printf(out, "%.2gx slower than", answer->factor);
+		str_printf(out, "%.*fx slower than", slower < 9.95 ? 1 : 0, slower);
 	else if (answer->verdict == EARLIER_FASTER)
-		str_printf(out, "%.2gx faster than", 1 / answer->factor);
+		str_printf(out, "%.*fx faster than", faster < 9.95 ? 1 : 0, faster);
 	else
 		str_append(out,
 			   answer->verdict == EARLIER_ALIKE ? "as fast as" : "not comparable with");

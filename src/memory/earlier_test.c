@@ -153,7 +153,7 @@ static void twice_as_slow_as_five_earlier_runs_is_slower(void **state)
 	assert_int_equal(answer.used_cnt, 5);
 	earlier_append_clause(&answer, &text);
 	assert_string_equal(str_borrow(&text),
-			    "2x slower than 5 earlier runs of this name: 40.4 ms "
+			    "2.0x slower than 5 earlier runs of this name: 40.4 ms "
 			    "an iteration, 20.3 ms (20.2 to 20.4) then");
 	str_done(&text);
 	assert_int_equal(judge(10 * MS).verdict, EARLIER_FASTER);

@@ -12,6 +12,13 @@ static double round_up(double value)
 	return ceil(value / unit - 1e-9) * unit;
 }
 
+/* "0.5", "13", "130"; plus: also where it is positive. */
+static void append_two_digits(struct str *out, double value, const char *plus)
+{
+	str_append(out, value > 0 ? plus : "");
+	str_printf(out, fabs(value) < 99.5 ? "%.2g" : "%.0f", value);
+}
+
 static void append_count(struct str *out, uint32_t cnt)
 {
 	if (cnt >= 1000000)
@@ -37,11 +44,17 @@ static void append_cost(struct str *out, const struct report_cost *cost)
 	double bound = fmax(cost->high_pct, (cost->high_pct - cost->low_pct) / 2.0);
 
 	if (cost->low_pct <= 0.0) {
-		str_printf(out, "not measurable (< %.2g %%", round_up(fmax(bound, 1e-3)));
+		str_append(out, "not measurable (< ");
+		append_two_digits(out, round_up(fmax(bound, 1e-3)), "");
+		str_append(out, " %");
 		append_pairs(out, cost->pair_cnt);
 		return;
 	}
-	str_printf(out, "%+.2g %% (%.2g to %.2g", cost->pct, cost->low_pct, cost->high_pct);
+	append_two_digits(out, cost->pct, "+");
+	str_append(out, " % (");
+	append_two_digits(out, cost->low_pct, "");
+	str_append(out, " to ");
+	append_two_digits(out, cost->high_pct, "");
 	append_pairs(out, cost->pair_cnt);
 }
 

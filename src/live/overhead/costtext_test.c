@@ -112,6 +112,26 @@ static void test_no_cost_is_negative(_unused_ void **state)
 				 "10 pairs)");
 }
 
+static void test_large_costs_have_no_exponent(_unused_ void **state)
+{
+	const struct wire_overhead slow = {
+		.effect = { 1.25, 0.12, 2.5, 8, 0 },
+	};
+	const struct wire_overhead noisy = {
+		.effect = { 0.1, -0.9, 1.234, 8, 0 },
+	};
+	const struct own_cpu none = { 0 };
+	struct report_overhead overhead;
+
+	costtext_of(&slow, &none, false, &overhead);
+	expect_phrase(&overhead,
+		      "effect on iteration time +125 % (12 to 250, 95 % sure, from 8 pairs)");
+	costtext_of(&noisy, &none, false, &overhead);
+	expect_phrase(&overhead,
+		      "effect on iteration time not measurable (< 130 %, 95 % sure, from "
+		      "8 pairs)");
+}
+
 static void test_any_text_is_harmless(_unused_ void **state)
 {
 	static const char *const texts[] = {
@@ -142,6 +162,7 @@ int main(void)
 		cmocka_unit_test(test_the_longest_text_fits_into_a_message),
 		cmocka_unit_test(test_what_is_unknown_is_not_told_as_zero),
 		cmocka_unit_test(test_no_cost_is_negative),
+		cmocka_unit_test(test_large_costs_have_no_exponent),
 		cmocka_unit_test(test_any_text_is_harmless),
 	};
 
