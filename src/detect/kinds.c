@@ -24,9 +24,9 @@ struct phases {
 	uint64_t first_at, second_at; /* when these runs began; of watched */
 	uint64_t last_at;	      /* iteration number of the latest */
 	double distance;	      /* iterations from one to the next, a moving average */
-	double all_ns, long_ns, run_ns,
-		longest_ns; /* run_ns: of the current run; longest_ns: of one */
-	bool within;	    /* the latest iteration was long */
+	double all_ns, long_ns;	      /* of all iterations; of the long ones */
+	double run_ns, longest_ns;    /* of the current run; of the longest one */
+	bool within;		      /* the latest iteration was long */
 	bool known, apart;
 };
 

@@ -5,6 +5,8 @@
  * evaluation every few batches) are one more kind, so that they neither hide in the noise nor
  * make it. Long ones that begin later stay with their kind: they may be the slowdown. "From its
  * beginning" counts from when the usual iteration is known, the lower quartile of the first ones.
+ * When they are found, the first iterations are given to their kinds anew: a job that became slow
+ * meanwhile is slow beside these.
  *
  * The job is slow when a kind is, and loses more than slow_frac of the job's time by it.
  */

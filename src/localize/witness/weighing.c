@@ -244,6 +244,27 @@ static bool is_always_late(const struct job *job, const struct blame *blame,
 	return always;
 }
 
+/* scratch: a number for each worker. */
+static int drop_where(const struct job *job,
+		      bool (*is_wrong)(const struct job *, const struct accusation *,
+				       double *scratch),
+		      accusations *list)
+{
+	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
+	size_t kept = 0;
+
+	if (scratch == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->cnt; i++) {
+		struct accusation a = list->data[i];
+
+		if (!is_wrong(job, &a, scratch))
+			list->data[kept++] = a;
+	}
+	list->cnt = kept;
+	return 0;
+}
+
 /* Thread time of the accused in the function, and of the others, per iteration: medians. */
 static double median_thread_ns(const struct job *job, const struct accusation *a, bool accused,
 			       double *scratch)
@@ -275,19 +296,7 @@ static bool is_common_work(const struct job *job, const struct accusation *a, do
 
 int weighing_drop_common(const struct job *job, accusations *list)
 {
-	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
-	size_t kept = 0;
-
-	if (scratch == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < list->cnt; i++) {
-		struct accusation a = list->data[i];
-
-		if (!is_common_work(job, &a, scratch))
-			list->data[kept++] = a;
-	}
-	list->cnt = kept;
-	return 0;
+	return drop_where(job, is_common_work, list);
 }
 
 /* How many times as long as those with the same work a worker computes. 1: none has the same. */
@@ -333,19 +342,7 @@ static bool is_chip(const struct job *job, const struct accusation *a, double *s
 
 int weighing_drop_chips(const struct job *job, accusations *list)
 {
-	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
-	size_t kept = 0;
-
-	if (scratch == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < list->cnt; i++) {
-		struct accusation a = list->data[i];
-
-		if (!is_chip(job, &a, scratch))
-			list->data[kept++] = a;
-	}
-	list->cnt = kept;
-	return 0;
+	return drop_where(job, is_chip, list);
 }
 
 /* The largest gain of another accusation: by blame, or, with all, of all workers outside of collectives. */
