@@ -188,6 +188,7 @@ static void set_workers(struct draft *d)
 	f->ranks = ranks;
 	f->hosts = hosts;
 	f->all_workers = f->rank_cnt == d->job->worker_cnt;
+	f->apart = d->job->apart;
 }
 
 /* Sums what each worker waited for the accused. */
@@ -314,7 +315,8 @@ static void set_numbers(struct draft *d)
 	f->differential_distance = d->a->differential_distance;
 	f->threshold = d->a->threshold;
 	f->gain_ms_per_iteration = (d->a->gain_ns - d->a->hidden_ns) / 1e6;
-	f->gain_pct = 100 * (d->a->gain_ns - d->a->hidden_ns) / d->job->iteration_ns;
+	f->gain_pct = 100 * (d->a->gain_ns - d->a->hidden_ns) /
+		      job_iteration_of_ns(d->job, d->a->workers, d->a->worker_cnt);
 	if (d->a->function != FRAME_NONE) {
 		const struct fp_function *fn =
 			d->job->functions.data[d->a->function].of[d->a->workers[0]];

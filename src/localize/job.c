@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOB_LOOP_FRAC 0.1 /* of the time in backward passes and optimizers */
+#define JOB_APART_FACTOR 1.5 /* between the paces of workers that do not wait for one another */
+#define JOB_LOOP_FRAC 0.1    /* of the time in backward passes and optimizers */
 
 void job_done(struct job *job)
 {
@@ -203,6 +204,27 @@ static int find_hosts(struct job *job)
 	return error;
 }
 
+static double length_ns(const struct job_worker *worker)
+{
+	return (double)worker->fp->window_ns / worker->iterations;
+}
+
+/* Without collectives none is known to wait for another: Hogwild, one model a process. */
+static bool are_apart(const struct job *job, const double *lengths)
+{
+	double least = HUGE_VAL, most = 0;
+
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		const struct fingerprint *fp = job->workers[w].fp;
+
+		if (fp->collective_cnt + fp->collective_dropped > 0)
+			return false;
+		least = fmin(least, lengths[w]);
+		most = fmax(most, lengths[w]);
+	}
+	return most > JOB_APART_FACTOR * least;
+}
+
 int job_init(struct job *job, const struct fingerprint *const *fps, size_t cnt)
 {
 	_cleanup_free_ double *lengths = calloc(cnt + 1, sizeof(*lengths));
@@ -215,12 +237,24 @@ int job_init(struct job *job, const struct fingerprint *const *fps, size_t cnt)
 		job->workers[i].fp = fps[i];
 		if (join_worker(job, i) < 0)
 			return -ENOMEM;
-		lengths[i] = (double)fps[i]->window_ns / job->workers[i].iterations;
+		lengths[i] = length_ns(&job->workers[i]);
 	}
+	job->apart = are_apart(job, lengths);
 	job->iteration_ns = stats_median(lengths, cnt);
 	if (list_subtrees(job) < 0 || find_loops(job) < 0)
 		return -ENOMEM;
 	return find_hosts(job);
+}
+
+double job_iteration_of_ns(const struct job *job, const uint32_t *workers, size_t cnt)
+{
+	double sum = 0;
+
+	if (!job->apart || cnt == 0)
+		return job->iteration_ns;
+	for (size_t i = 0; i < cnt; i++)
+		sum += length_ns(&job->workers[workers[i]]);
+	return sum / (double)cnt;
 }
 
 uint32_t job_function_find(const struct job *job, uint32_t frame, uint8_t class)

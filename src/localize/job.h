@@ -46,6 +46,7 @@ struct job {
 	uint32_t *subtree_first, *subtree; /* NULL: not listed */
 	uint32_t group_cnt;
 	double iteration_ns; /* median over workers of window / iterations */
+	bool apart;	     /* none waits for another, and each has its own pace */
 };
 
 /*
@@ -57,6 +58,9 @@ void job_done(struct job *job);
 
 /* Index of the function (frame, class), FRAME_NONE when no worker has it. */
 uint32_t job_function_find(const struct job *job, uint32_t frame, uint8_t class);
+
+/* What a gain of these workers is a share of: their own iteration where workers are apart. */
+double job_iteration_of_ns(const struct job *job, const uint32_t *workers, size_t cnt);
 
 /* Time per iteration, in ns, of f on worker w; 0 where it is not listed. */
 double job_time_ns(const struct job *job, const struct job_function *f, size_t w);

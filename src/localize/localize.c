@@ -189,6 +189,23 @@ static int note_unmatched_comm(struct run *r)
 		100 * comm);
 }
 
+/* A report has one time of an iteration. */
+static int note_apart(struct run *r)
+{
+	double least = HUGE_VAL, most = 0;
+
+	if (!r->job.apart)
+		return 0;
+	for (uint32_t w = 0; w < r->job.worker_cnt; w++) {
+		double own = job_iteration_of_ns(&r->job, &w, 1);
+
+		least = fmin(least, own);
+		most = fmax(most, own);
+	}
+	return NOTE(r, "no collectives: each rank has its own pace, iterations of %.1f to %.1f ms",
+		    least / 1e6, most / 1e6);
+}
+
 /* A job can be bound by its host on all workers alike: worth saying, no one's fault. */
 static int note_observations(struct run *r)
 {
@@ -215,6 +232,8 @@ static int note_observations(struct run *r)
 			100 * frac);
 	if (error == 0)
 		error = note_unmatched_comm(r);
+	if (error == 0)
+		error = note_apart(r);
 	if (error == 0 && groups > 1)
 		error = NOTE(r, "%zu groups of workers do different work and were compared apart",
 			     groups);

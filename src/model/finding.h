@@ -57,6 +57,7 @@ struct finding {
 	double delta_ms_per_iteration; /* above the reference */
 	struct finding_value beta, mu, sigma;
 	double expectation_distance, differential_distance, threshold;
+	bool apart; /* none waited: the ranks lose time of their own iterations only */
 	double gain_ms_per_iteration, gain_pct; /* the time a repair would save */
 	bool gain_at_most; /* a bound: what is lost there, of which a repair saves a part */
 	enum confidence confidence;

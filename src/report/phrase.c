@@ -226,7 +226,7 @@ static void phrase_loss(struct str *out, const struct finding *finding)
 	bool plural = finding->rank_cnt > 1;
 
 	if (isfinite(gain) && gain > 0.0) {
-		if (finding->all_workers)
+		if (finding->all_workers || finding->apart)
 			str_append(out, plural ? " lose " : " loses ");
 		else
 			str_append(out, plural ? " cost the job " : " costs the job ");

@@ -20,6 +20,7 @@ struct order_plan {
 	uint32_t stride; /* iteration marks of one iteration */
 	uint32_t source; /* enum order_source */
 	bool exact;	 /* trace Python calls */
+	bool apart;	 /* the hub's: the workers are not at one step */
 };
 
 struct block_reader {

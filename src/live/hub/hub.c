@@ -248,7 +248,8 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 	int ret;
 
 	doubt_drop(&hub->doubt); /* this report is newer */
-	if (is_of_slow_job(report))
+	/* A window that lacks ranks contradicts nothing. */
+	if (is_of_slow_job(report) && report->verdict != VERDICT_INCOMPLETE)
 		doubt_drop(&hub->moment.first);
 	if (report->verdict == VERDICT_ABNORMAL)
 		hub->found = true;

@@ -197,7 +197,7 @@ static int order_profile(struct hub *hub, const struct profile_wish *wish, int64
 		return ret;
 	plan.id = ++hub->number;
 	order = (struct wire_order){ .id = plan.id,
-				     .start_step = plan.start_step,
+				     .start_step = plan.apart ? 0 : plan.start_step,
 				     .window_ns = plan.window_ns,
 				     .steps = plan.steps,
 				     .stride = plan.stride };

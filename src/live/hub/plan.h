@@ -2,7 +2,9 @@
 /*
  * One order for all workers: the step at which all can still begin, and how
  * many iterations fill the window. All profile the same iterations, so that
- * their collectives can be matched.
+ * their collectives can be matched. Workers that do not wait for one another
+ * (Hogwild, one model a process) are soon at different steps: each of them
+ * begins at its next one, so that the windows are of the same time.
  * Source: ARCHITECTURE.md, "Processes of a live job" (the order).
  */
 #pragma once
@@ -17,6 +19,9 @@
 /* From the moment of the order, until all workers have read it; doubles with each late order. */
 #define PLAN_MARGIN_NS (800 * NSEC_PER_MSEC)
 #define PLAN_LATE_MAX 3u
+/* Workers of which the last is as far behind the first, in iterations and in time, are apart. */
+#define PLAN_APART_STEPS 32u
+#define PLAN_APART_NS (5 * NSEC_PER_SEC)
 /* A state of another host is a second old, and some time on its way. */
 #define PLAN_AGE_MAX_NS (2 * NSEC_PER_SEC)
 

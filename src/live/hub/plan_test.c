@@ -60,6 +60,30 @@ static void workers_have_gone_on_since_their_states_were_made(void **state)
 	assert_int_equal(plan.start_step, 200 + 2 * PLAN_MARGIN_NS / (10 * MS) + 1);
 }
 
+static void workers_that_do_not_wait_for_one_another_are_apart(void **state)
+{
+	struct wire_state states[] = { test_worker(0, 3100, 7 * MS),
+				       test_worker(1, 2800, 25 * MS) };
+	const struct plan_limits limits = { 20 * NSEC_PER_SEC, 16, .now_ns = TEST_NOW_NS };
+	struct order_plan plan;
+
+	(void)state;
+	states[0].last_ns = states[1].last_ns = TEST_NOW_NS;
+	assert_int_equal(plan_order(states, 2, &limits, &plan), 0);
+	assert_true(plan.apart);
+	states[1].step = 3100 - 100; /* 2.5 s: it will be there soon */
+	assert_int_equal(plan_order(states, 2, &limits, &plan), 0);
+	assert_false(plan.apart);
+	states[0].step_ns = states[1].step_ns = NSEC_PER_SEC;
+	states[1].step = 3100 - 10; /* 10 s, but a pipeline or local steps may do so */
+	assert_int_equal(plan_order(states, 2, &limits, &plan), 0);
+	assert_false(plan.apart);
+	states[1].step_ns = 0; /* its pace is not known */
+	states[1].step = 0;
+	assert_int_equal(plan_order(states, 2, &limits, &plan), 0);
+	assert_false(plan.apart);
+}
+
 static void a_blocked_worker_is_not_taken_to_have_gone_on_for_long(void **state)
 {
 	const struct wire_state blocked = test_worker(0, 100, 10 * MS);
@@ -114,6 +138,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(workers_have_gone_on_since_their_states_were_made),
+		cmocka_unit_test(workers_that_do_not_wait_for_one_another_are_apart),
 		cmocka_unit_test(a_blocked_worker_is_not_taken_to_have_gone_on_for_long),
 		cmocka_unit_test(all_workers_get_a_step_that_none_has_reached),
 		cmocka_unit_test(long_iterations_fill_the_window_but_at_least_five),

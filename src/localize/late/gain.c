@@ -305,7 +305,7 @@ static int limit_gains(struct gain *g, const struct blame *blame, accusations *l
 	if (weights == NULL || waited_ns == NULL)
 		return -ENOMEM;
 	vec_foreach(a, list) {
-		double most = g->job->iteration_ns;
+		double most = job_iteration_of_ns(g->job, a->workers, a->worker_cnt);
 
 		if (a->witness == WITNESS_BLAME && all_meet_others(g, blame, a))
 			most = fmin(most, longest_wait(g, blame, a, weights, waited_ns) +

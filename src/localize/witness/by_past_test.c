@@ -531,6 +531,33 @@ static void a_thread_without_python_holds_no_gil(void **state)
 	assert_null(test_find(&report, "gil-contention"));
 }
 
+/* Hogwild, one model a process: none waits, so each loses time of its own iterations. */
+static void ranks_apart_lose_a_share_of_their_own_iterations(void **state)
+{
+	const struct finding *f;
+
+	(void)state;
+	for (int now = 0; now < 2; now++) {
+		struct test_job *to = now ? &job : &before;
+
+		test_job_init(to, 2, 0, 0);
+		for (size_t i = 0; i < ITERATIONS; i++) {
+			test_iterate(to);
+			test_work(to, 0, &test_mm, 30);
+			test_work(to, 1, &test_mm, 30);
+			test_work(to, 1, &batch, now ? 90 : 0.1);
+		}
+		test_finish(to);
+	}
+	compare(90);
+	f = test_find(&report, "more-than-before");
+	assert_non_null(f);
+	test_assert_ranks(f, "1");
+	assert_true(f->apart);
+	assert_float_equal(f->gain_ms_per_iteration, 90, 0.5);
+	assert_float_equal(f->gain_pct, 75, 1);
+}
+
 static void failed_allocations_are_errors_and_leak_nothing(void **state)
 {
 	struct localize_options options = localize_defaults();
@@ -580,6 +607,7 @@ int main(void)
 		TEST(a_rank_held_everywhere_by_a_thread_of_its_own_waits_for_the_gil),
 		TEST(a_rank_that_waits_in_one_place_for_a_thread_is_not_held_by_the_gil),
 		TEST(a_thread_without_python_holds_no_gil),
+		TEST(ranks_apart_lose_a_share_of_their_own_iterations),
 		TEST(failed_allocations_are_errors_and_leak_nothing),
 		TEST(the_function_of_the_user_around_a_system_call_is_named),
 	};
