@@ -15,6 +15,12 @@ struct record {
 	double mean, var;
 };
 
+/* Iterations whose window is longer than the baseline by a factor; shorter ones count back. */
+struct clear_run {
+	uint32_t cnt;
+	double ns; /* how long they took */
+};
+
 struct pace {
 	struct pace_config config;
 	double samples[PACE_LONG * PACE_WINDOW_MAX]; /* by sample number, modulo */
@@ -51,10 +57,9 @@ struct pace {
 	uint64_t over_at;    /* newest sample at which the slow pace was over the threshold */
 	uint64_t slow_since; /* of iterations: when the slowdown found at slow_at began */
 	bool slow;
-	uint32_t clear_cnt; /* iterations in a row that are clearly longer */
-	double clear_ns;    /* how long they took */
-	bool clear;	    /* so many that no noise explains them; until the slowdown is over */
-	bool slow_by_era;   /* slower than an earlier era, not than the history */
+	struct clear_run clearly, lasting;
+	double clear; /* times the baseline that no noise explains, until the slowdown is over; 0 */
+	bool slow_by_era; /* slower than an earlier era, not than the history */
 	bool slow_by_long; /* rare long iterations, or much noise: the short window misses their end */
 	uint64_t pauses, iterations;
 };
@@ -305,8 +310,8 @@ static double threshold_over(const struct pace *pace, const struct record *from,
 	double z_frac = span > pace->config.window_cnt ? PACE_LONG_Z_FRAC : 1;
 	double noise = pace->config.noise_z * fmax(z_frac * sqrt(jitter), sqrt(slow_noise));
 
-	if (pace->clear)
-		noise = fmin(noise, (pace->config.clear_factor - 1) * from->mean);
+	if (pace->clear > 0)
+		noise = fmin(noise, (pace->clear - 1) * from->mean);
 	return fmax(pace->config.slow_frac * from->mean, noise);
 }
 
@@ -409,21 +414,54 @@ static enum pace_result become_slow(struct pace *pace, const struct comparison *
 	return PACE_SLOW;
 }
 
+static void clear_run_add(struct clear_run *run, bool longer, double sample)
+{
+	uint32_t back = MIN(run->cnt, 2u);
+
+	if (longer) {
+		run->cnt++;
+		run->ns += sample;
+	} else if (run->cnt > 0) {
+		run->ns -= run->ns * back / run->cnt;
+		run->cnt -= back;
+	}
+}
+
+/* Whether nearly all of the newest few iterations are longer, not only their mean. */
+static bool few_are_longer(const struct pace *pace, double limit)
+{
+	uint32_t longer = 0;
+
+	for (uint32_t i = 0; i < PACE_FEW_CNT; i++)
+		longer += sample_at(pace, i) >= limit;
+	return longer + 2 >= PACE_FEW_CNT;
+}
+
 /*
  * A first window on a busy machine shows so much noise that twice as long iterations would not
  * exceed it. Where each window is clearly longer for long enough, that is a slowdown, whatever its cause.
  */
 static void note_clear(struct pace *pace, double sample)
 {
-	if (pace->now.mean < pace->config.clear_factor * pace->recent.mean) {
-		pace->clear_cnt = 0;
-		pace->clear_ns = 0;
+	double factor = pace->config.clear_factor, lasting = fmin(factor, PACE_LASTING_FACTOR);
+	double limit = factor * pace->recent.mean;
+	struct clear_run *clearly = &pace->clearly, *run = &pace->lasting;
+
+	if (!isfinite(factor))
 		return;
-	}
-	pace->clear_cnt++;
-	pace->clear_ns += sample;
-	pace->clear |=
-		pace->clear_cnt >= pace->config.window_cnt && pace->clear_ns >= PACE_CLEAR_NS;
+	clear_run_add(clearly, pace->now.mean >= limit, sample);
+	clear_run_add(run, pace->now.mean >= lasting * pace->recent.mean, sample);
+	if (run->cnt == 0)
+		pace->clear = 0;
+	if (pace->clear == 0 && run->ns >= PACE_LASTING_NS &&
+	    run->cnt >= PACE_LASTING_WINDOWS * pace->config.window_cnt)
+		pace->clear = lasting;
+	if (pace->clear == 0 && clearly->ns >= PACE_CLEAR_NS &&
+	    clearly->cnt >= pace->config.window_cnt)
+		pace->clear = factor;
+	if (pace->clear == 0 && clearly->ns >= PACE_FEW_NS && clearly->cnt >= PACE_FEW_CNT &&
+	    few_are_longer(pace, limit))
+		pace->clear = factor;
 }
 
 static enum pace_result watch(struct pace *pace)
@@ -435,7 +473,7 @@ static enum pace_result watch(struct pace *pace)
 	set_baseline(pace, &found);
 	pace->agree = cause.excess > 1 ? pace->agree + 1 : 0;
 	if (pace->agree >= pace->config.confirm_cnt)
-		return become_slow(pace, &cause, !over || pace->clear);
+		return become_slow(pace, &cause, !over || pace->clear > 0);
 	if (pace->cnt % (pace->config.window_cnt / PACE_RECORDS_IN_WINDOW) == 0)
 		record(pace);
 	return PACE_NONE;
@@ -443,9 +481,9 @@ static enum pace_result watch(struct pace *pace)
 
 static void end_slow(struct pace *pace)
 {
-	pace->slow = pace->clear = false;
-	pace->clear_cnt = 0;
-	pace->clear_ns = 0;
+	pace->slow = false;
+	pace->clear = 0;
+	pace->clearly = pace->lasting = (struct clear_run){ 0 };
 	pace->slow_since = 0;
 	pace->agree = 0;
 	pace->long_since = pace->cnt;

@@ -25,6 +25,9 @@
  * 1.5 times on 7 to 8 in a steady job and 17 at most with 10 % jitter; 1.25
  * times 13, 32 with 10 % jitter; 1.10 times 28, 47 with 5 % jitter.
  *
+ * Whatever the noise, a mean of 1.5 times the baseline over N iterations (or over ten of them that
+ * took 20 s), or of 1.4 times over 3 N and half a minute, is a slowdown.
+ *
  * The test is done over N iterations, and over 4 N (with 0.8 noise_z for
  * jitter) for slowdowns made of long iterations that come now and then: one in
  * eight that takes five times as long is found after 190 iterations.

@@ -3,7 +3,9 @@
 
 #include "detect/detector.h"
 #include "detect/test_detect.h"
+#include "model/thresholds.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -410,6 +412,79 @@ static void pace_calls_clearly_longer_iterations_slow_whatever_the_noise(void **
 	pace_free(pace);
 }
 
+/* Iterations of two seconds, with much noise of their own, shortly after the first window. */
+static void pace_calls_few_much_longer_iterations_slow_whatever_their_noise(void **state)
+{
+	struct pace *pace = pace_default();
+	struct pace_view view;
+
+	(void)state;
+	assert_int_equal(feed_blocks(pace, 1, 75), 0);
+	assert_in_range(feed_blocks(pace, 20, 40), PACE_FEW_CNT, 25);
+	pace_look(pace, &view);
+	assert_in_range(view.slow_since, 70, 85);
+	pace_free(pace);
+}
+
+/* Two pauses of half a minute are left out; the third is not, but what follows it is short. */
+static void pace_does_not_take_few_pauses_for_a_slowdown(void **state)
+{
+	struct pace *pace = pace_default();
+	unsigned slow = 0;
+
+	(void)state;
+	assert_int_equal(feed_blocks(pace, 1, 75), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		slow += feed(pace, 300, 1).slow;
+		slow += feed_blocks(pace, 1, 5) > 0;
+	}
+	assert_int_equal(slow + feed_blocks(pace, 1, 100), 0);
+	pace_free(pace);
+}
+
+/*
+ * A machine whose speed changes by up to a fifth every 15 iterations; one of four samples of a batch
+ * waits from iteration 92 on. Returns whether that was found.
+ */
+static bool finds_random_waits(const struct pace_config *config, uint64_t seed, double wait)
+{
+	struct pace *pace = pace_new(config);
+	uint64_t rng = seed;
+	double speed = 1;
+	bool slow = false;
+
+	for (unsigned i = 0; i < 400; i++) {
+		double factor;
+
+		if (i % 15 == 0)
+			speed = 0.8 + 0.4 * splitmix_uniform(&rng);
+		factor = speed * (0.92 + 0.16 * splitmix_uniform(&rng));
+		for (unsigned sample = 0; sample < 4 && i >= 92; sample++)
+			factor += wait * (splitmix_uniform(&rng) < 0.25);
+		slow |= feed(pace, 2 * factor, 1).slow > 0;
+	}
+	pace_free(pace);
+	return slow;
+}
+
+static void pace_calls_lasting_longer_iterations_slow_whatever_the_noise(void **state)
+{
+	struct pace_config deaf = detector_default_config.pace;
+	unsigned found = 0, by_noise = 0, healthy = 0, healthy_by_noise = 0;
+
+	(void)state;
+	deaf.clear_factor = (double)INFINITY;
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		found += finds_random_waits(&detector_default_config.pace, seed, 0.55);
+		by_noise += finds_random_waits(&deaf, seed, 0.55);
+		healthy += finds_random_waits(&detector_default_config.pace, seed, 0);
+		healthy_by_noise += finds_random_waits(&deaf, seed, 0);
+	}
+	assert_in_range(found, 95, 100);
+	assert_in_range(by_noise, 70, found - 5);
+	assert_in_range(healthy, 0, healthy_by_noise + 1);
+}
+
 static void pace_refuses_a_configuration_out_of_range(void **state)
 {
 	struct pace_config config = detector_default_config.pace;
@@ -442,6 +517,9 @@ int run_pace_tests(void)
 		cmocka_unit_test(pace_is_never_slow_from_jitter_alone),
 		cmocka_unit_test(pace_sees_a_step_through_jitter),
 		cmocka_unit_test(pace_calls_clearly_longer_iterations_slow_whatever_the_noise),
+		cmocka_unit_test(pace_calls_few_much_longer_iterations_slow_whatever_their_noise),
+		cmocka_unit_test(pace_does_not_take_few_pauses_for_a_slowdown),
+		cmocka_unit_test(pace_calls_lasting_longer_iterations_slow_whatever_the_noise),
 		cmocka_unit_test(pace_refuses_a_configuration_out_of_range),
 	};
 

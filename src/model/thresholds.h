@@ -82,6 +82,27 @@
 #define PACE_CLEAR_NS (5 * NSEC_PER_SEC)
 
 /*
+ * PACE_FEW_CNT: iterations | 1.3 s each, of 0.2 s before | so few are enough for PACE_CLEAR_FACTOR if
+ * they took PACE_FEW_NS and all but two of them are as long each
+ */
+#define PACE_FEW_CNT 10u
+
+/* PACE_FEW_NS: ns | 45 s | as PACE_CLEAR_NS, of few iterations */
+#define PACE_FEW_NS (20 * NSEC_PER_SEC)
+
+/*
+ * PACE_LASTING_FACTOR: times the baseline | 1.5 | as PACE_CLEAR_FACTOR, for PACE_LASTING_WINDOWS
+ * windows and PACE_LASTING_NS
+ */
+#define PACE_LASTING_FACTOR 1.4
+
+/* PACE_LASTING_WINDOWS: windows | 3.6 | as many iterations are as long in the mean */
+#define PACE_LASTING_WINDOWS 3u
+
+/* PACE_LASTING_NS: ns | 55 s | as PACE_CLEAR_NS, of a smaller factor */
+#define PACE_LASTING_NS (30 * NSEC_PER_SEC)
+
+/*
  * PACE_PAUSE_FACTOR: times the median iteration | not recorded | from here on an iteration is a
  * long one
  */
