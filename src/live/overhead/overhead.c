@@ -39,6 +39,13 @@
 /* Workers whose steps are apart by more time are not in step. */
 #define APART_NS (400 * NSEC_PER_MSEC)
 
+/*
+ * Every other slice is plain, so iterations of OWN_LEAST_NS or more do not become this many times as
+ * long by them.
+ */
+#define OWN_FACTOR 2.5
+#define OWN_LEAST_NS (5 * NSEC_PER_MSEC)
+
 #define RESTS 9 /* times what a measurement took: until the next of its kind */
 
 /* Between two measurements of a window's collectors; --audit-every is for the others. */
@@ -448,8 +455,23 @@ unsigned overhead_tick(struct overhead *overhead, const struct wire_state *state
 	return begin(overhead, states, cnt, now_ns, order);
 }
 
+/* Whether a worker is so much slower that it cannot be the slices. */
+static bool is_surely_slow(const struct wire_state *states, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		const struct wire_state *state = &states[i];
+
+		if (state->phase == PHASE_SLOW && state->baseline_ns >= OWN_LEAST_NS &&
+		    (double)state->iteration_ns >= OWN_FACTOR * (double)state->baseline_ns)
+			return true;
+	}
+	return false;
+}
+
 bool overhead_excuses(const struct overhead *overhead, const struct wire_state *states, size_t cnt)
 {
+	if (is_surely_slow(states, cnt))
+		return false;
 	return (overhead->running && overhead->kind == OVERHEAD_WINDOW) ||
 	       least_step(states, cnt) < overhead->calm_step;
 }

@@ -467,6 +467,29 @@ static void test_a_slow_job_is_excused_until_averages_exclude_the_slices(void **
 	assert_int_equal(excused_ticks(24, 0), (12 * 24 + 40) / 5 + 1);
 }
 
+/* Slices cost tens of percent. */
+static void test_a_job_at_a_third_of_its_pace_is_not_excused(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	tick(&job, true);
+	job.states[1].baseline_ns = STEP_NS;
+	job.states[1].iteration_ns = 2 * STEP_NS;
+	job.states[1].phase = PHASE_SLOW;
+	assert_true(overhead_excuses(&job.overhead, job.states, WORKERS));
+	job.states[1].iteration_ns = 3 * STEP_NS;
+	assert_false(overhead_excuses(&job.overhead, job.states, WORKERS));
+	tick(&job, true); /* ends the measurement */
+	assert_false(overhead_excuses(&job.overhead, job.states, WORKERS));
+	job.states[1].baseline_ns =
+		NSEC_PER_MSEC; /* a short iteration may cost as much to observe */
+	job.states[1].iteration_ns = 3 * NSEC_PER_MSEC;
+	assert_true(overhead_excuses(&job.overhead, job.states, WORKERS));
+	overhead_done(&job.overhead);
+}
+
 /* The processes begin at step 0 again: a slowdown is their own. */
 static void test_collectors_too_expensive_to_measure_are_switched_off(void **state)
 {
@@ -684,6 +707,7 @@ int main(void)
 		cmocka_unit_test(test_a_profile_cancels_a_measurement),
 		cmocka_unit_test(test_a_job_that_is_not_steady_is_left_alone),
 		cmocka_unit_test(test_a_slow_job_is_excused_until_averages_exclude_the_slices),
+		cmocka_unit_test(test_a_job_at_a_third_of_its_pace_is_not_excused),
 		cmocka_unit_test(test_collectors_too_expensive_to_measure_are_switched_off),
 		cmocka_unit_test(test_a_job_that_stays_slow_switches_nothing_off),
 		cmocka_unit_test(test_a_restarted_job_is_not_excused),
