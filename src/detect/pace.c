@@ -358,25 +358,33 @@ static struct comparison compare_long(const struct pace *pace)
 }
 
 /*
- * Over how many of the newest samples their sum exceeds the limit's most; *mean: theirs. Those of
- * an earlier slowdown are not looked at.
+ * Over how many of the newest samples their sum exceeds the limit's most. Those of an earlier
+ * slowdown are not looked at.
  */
-static uint32_t find_span_over(const struct pace *pace, double limit, double *mean)
+static uint32_t find_span_over(const struct pace *pace, double limit)
 {
 	uint64_t since_slow = pace->cnt - pace->long_since;
 	uint32_t most = (uint32_t)MIN(since_slow, (uint64_t)ARRAY_SIZE(pace->samples)), ret = 1;
 	double sum = 0, greatest = 0;
 
-	*mean = sample_at(pace, 0);
 	for (uint32_t i = 0; i < most; i++) {
 		sum += sample_at(pace, i);
 		if (sum - limit * (i + 1) <= greatest)
 			continue;
 		greatest = sum - limit * (i + 1);
 		ret = i + 1;
-		*mean = sum / ret;
 	}
 	return ret;
+}
+
+/* Of the newest: a single pause among them does not move it. */
+static double median_of(const struct pace *pace, uint32_t span)
+{
+	double sorted[ARRAY_SIZE(pace->samples)];
+
+	for (uint32_t i = 0; i < span; i++)
+		sorted[i] = sample_at(pace, i);
+	return stats_median(sorted, span);
 }
 
 /*
@@ -385,14 +393,13 @@ static uint32_t find_span_over(const struct pace *pace, double limit, double *me
  */
 static uint32_t find_slow_span(const struct pace *pace)
 {
-	double limit = pace->baseline.mean + pace->threshold, mean, halfway;
-	uint32_t span = find_span_over(pace, limit, &mean), before;
+	double limit = pace->baseline.mean + pace->threshold;
+	uint32_t span = find_span_over(pace, limit), before;
 
 	do {
 		before = span;
-		halfway = (pace->baseline.mean + mean) / 2;
-		limit = fmax(limit, halfway);
-		span = find_span_over(pace, limit, &mean);
+		limit = fmax(limit, (pace->baseline.mean + median_of(pace, span)) / 2);
+		span = find_span_over(pace, limit);
 	} while (span < before);
 	return span;
 }
@@ -446,6 +453,7 @@ static void note_clear(struct pace *pace, double sample)
 	double factor = pace->config.clear_factor, lasting = fmin(factor, PACE_LASTING_FACTOR);
 	double limit = factor * pace->recent.mean;
 	struct clear_run *clearly = &pace->clearly, *run = &pace->lasting;
+	bool many, few;
 
 	if (!isfinite(factor))
 		return;
@@ -456,11 +464,9 @@ static void note_clear(struct pace *pace, double sample)
 	if (pace->clear == 0 && run->ns >= PACE_LASTING_NS &&
 	    run->cnt >= PACE_LASTING_WINDOWS * pace->config.window_cnt)
 		pace->clear = lasting;
-	if (pace->clear == 0 && clearly->ns >= PACE_CLEAR_NS &&
-	    clearly->cnt >= pace->config.window_cnt)
-		pace->clear = factor;
-	if (pace->clear == 0 && clearly->ns >= PACE_FEW_NS && clearly->cnt >= PACE_FEW_CNT &&
-	    few_are_longer(pace, limit))
+	many = clearly->cnt >= pace->config.window_cnt && clearly->ns >= PACE_CLEAR_NS;
+	few = clearly->cnt >= PACE_FEW_CNT && clearly->ns >= PACE_FEW_NS;
+	if (pace->clear == 0 && (many || (few && few_are_longer(pace, limit))))
 		pace->clear = factor;
 }
 
