@@ -363,16 +363,16 @@ static struct comparison compare_long(const struct pace *pace)
  */
 static uint32_t find_span_over(const struct pace *pace, double limit)
 {
-	uint64_t since_slow = pace->cnt - pace->long_since;
-	uint32_t most = (uint32_t)MIN(since_slow, (uint64_t)ARRAY_SIZE(pace->samples)), ret = 1;
+	uint64_t all = MIN(pace->cnt - pace->long_since, (uint64_t)ARRAY_SIZE(pace->samples));
+	uint32_t most = (uint32_t)all, ret = 1;
 	double sum = 0, greatest = 0;
 
 	for (uint32_t i = 0; i < most; i++) {
 		sum += sample_at(pace, i);
-		if (sum - limit * (i + 1) <= greatest)
-			continue;
-		greatest = sum - limit * (i + 1);
-		ret = i + 1;
+		if (sum - limit * (i + 1) > greatest) {
+			greatest = sum - limit * (i + 1);
+			ret = i + 1;
+		}
 	}
 	return ret;
 }
@@ -425,13 +425,8 @@ static void clear_run_add(struct clear_run *run, bool longer, double sample)
 {
 	uint32_t back = MIN(run->cnt, 2u);
 
-	if (longer) {
-		run->cnt++;
-		run->ns += sample;
-	} else if (run->cnt > 0) {
-		run->ns -= run->ns * back / run->cnt;
-		run->cnt -= back;
-	}
+	run->ns += longer ? sample : -run->ns * back / MAX(run->cnt, 1u);
+	run->cnt = longer ? run->cnt + 1 : run->cnt - back;
 }
 
 /* Whether nearly all of the newest few iterations are longer, not only their mean. */

@@ -60,6 +60,13 @@ static struct ending_facts gather(const struct hub *hub, const struct job_end *e
 	return ret;
 }
 
+/* A check-up may have seen the slowdown before it was called one. */
+static bool is_of_slowdown(const struct hub *hub, const struct history_slowdown *slowdown)
+{
+	return hub->last.slow_since_step > 0 &&
+	       (uint64_t)hub->last.slow_since_step == slowdown->since_step;
+}
+
 /*
  * Whether the latest report says already what the end would say, and more: where a slow or a stuck
  * job loses its time, or which finding it had before all was well. A failure is news, unless the
@@ -77,7 +84,7 @@ static bool is_reported(const struct hub *hub, const struct report *report)
 	case VERDICT_STUCK:
 		return hub->last.verdict == VERDICT_ABNORMAL || hub->last.verdict == VERDICT_STUCK;
 	case VERDICT_SLOW:
-		return slowdown != NULL && slowdown->reported &&
+		return slowdown != NULL && (slowdown->reported || is_of_slowdown(hub, slowdown)) &&
 		       (hub->last.verdict == VERDICT_ABNORMAL || hub->last.verdict == VERDICT_SLOW);
 	case VERDICT_HEALTHY:
 	case VERDICT_INCONCLUSIVE:

@@ -200,6 +200,7 @@ void hub_remember_report(struct hub *hub, const struct report *report, uint64_t 
 
 	last->present = true;
 	last->verdict = report->verdict;
+	last->slow_since_step = report->trigger.present ? report->trigger.since_step : 0;
 	phrase_verdict(&text, report);
 	(void)snprintf(last->reason, sizeof(last->reason), "%s", str_borrow(&text));
 	str_done(&text);

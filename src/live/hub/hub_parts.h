@@ -26,6 +26,7 @@
 struct last_report {
 	bool present;
 	enum verdict verdict;
+	int64_t slow_since_step; /* as of its window; 0: not slow, or no window */
 	char reason[400], path[4200];
 };
 
