@@ -629,6 +629,12 @@
  */
 #define PAST_MOST 0.9
 
+/* PAST_MOST_NEW: share of a growth | 0.85 | as PAST_MOST, of a callee that was not there before */
+#define PAST_MOST_NEW 0.7
+
+/* PAST_NEW_FRAC: share of a function's growth | not recorded | so long before at most: it is new */
+#define PAST_NEW_FRAC 0.05
+
 /*
  * PAST_ALIKE: share of the largest growth | not recorded | ranks on which a function grew as much
  * are accused together

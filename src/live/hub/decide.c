@@ -145,8 +145,12 @@ static void check_up(struct hub *hub, int64_t now_ns)
 	}
 	if (!checkup_is_due(&hub->checkup, hub->workers.data, hub->workers.cnt, now_ns))
 		return;
-	if (hub->checkup.done_job == 0 && jobwatch_is_slow(&hub->watch))
-		return; /* the slowdown has windows of its own */
+	/*
+	 * The slowdown has windows of its own, which also compare the ranks. Without the job's past
+	 * a check-up could only tell what was always so, and hide the cause.
+	 */
+	if (jobwatch_is_slow(&hub->watch))
+		return;
 	checkup_note_begun(&hub->checkup, now_ns);
 	if (hub_start_profile(hub, &wish, now_ns) < 0)
 		checkup_note_failed(&hub->checkup, "");

@@ -65,6 +65,14 @@ static uint32_t most_grown_child(const struct by_past *b, size_t w, uint32_t fra
 	return best;
 }
 
+/* How much of its caller's growth a place must hold to be named instead. */
+static double most_of(const struct by_past *b, size_t w, uint32_t frame, double ns)
+{
+	bool is_new = b->past->workers[w].before_ns[frame] <= PAST_NEW_FRAC * ns;
+
+	return is_new ? PAST_MOST_NEW : PAST_MOST;
+}
+
 /*
  * The deepest frame that holds nearly all of the growth. The training loop is no place: below it
  * a function is one that explains enough of the slowdown, though not nearly all of it.
@@ -78,7 +86,8 @@ static struct grown find_grown(const struct by_past *b, size_t w)
 		bool loops = at.frame == FRAME_NONE || b->job->frames.data[at.frame].trains;
 		double ns = child != FRAME_NONE ? grown_ns(b, w, child) : 0;
 
-		if (child == FRAME_NONE || ns < (loops ? b->least_ns : PAST_MOST * at.ns))
+		if (child == FRAME_NONE ||
+		    ns < (loops ? b->least_ns : most_of(b, w, child, ns) * at.ns))
 			break;
 		at = (struct grown){ child, FRAME_NONE, ns };
 	}

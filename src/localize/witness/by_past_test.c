@@ -531,6 +531,33 @@ static void a_thread_without_python_holds_no_gil(void **state)
 	assert_null(test_find(&report, "gil-contention"));
 }
 
+static const struct test_place step = { NULL, KIND_PYTHON, "train.py(50): train_step", CLASS_HOST };
+static const struct test_place forward = { "train.py(50): train_step", KIND_PYTHON,
+					   "model.py(9): forward", CLASS_HOST };
+static const struct test_place mine = { "train.py(50): train_step", KIND_PYTHON,
+					"losses.py(7): mine_negatives", CLASS_HOST };
+
+static void a_new_callee_is_named_though_its_caller_grew_a_little_too(void **state)
+{
+	(void)state;
+	for (int now = 0; now < 2; now++) {
+		struct test_job *to = now ? &job : &before;
+
+		test_job_init(to, 1, 0, 0);
+		for (size_t i = 0; i < ITERATIONS; i++) {
+			test_iterate(to);
+			test_work(to, 0, &step, 30);
+			test_work(to, 0, &forward, now ? 33 : 25);
+			if (now)
+				test_work(to, 0, &mine, 30);
+		}
+		test_finish(to);
+	}
+	compare(38);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].name, "losses.py(7): mine_negatives");
+}
+
 /* Hogwild, one model a process: none waits, so each loses time of its own iterations. */
 static void ranks_apart_lose_a_share_of_their_own_iterations(void **state)
 {
@@ -607,6 +634,7 @@ int main(void)
 		TEST(a_rank_held_everywhere_by_a_thread_of_its_own_waits_for_the_gil),
 		TEST(a_rank_that_waits_in_one_place_for_a_thread_is_not_held_by_the_gil),
 		TEST(a_thread_without_python_holds_no_gil),
+		TEST(a_new_callee_is_named_though_its_caller_grew_a_little_too),
 		TEST(ranks_apart_lose_a_share_of_their_own_iterations),
 		TEST(failed_allocations_are_errors_and_leak_nothing),
 		TEST(the_function_of_the_user_around_a_system_call_is_named),
