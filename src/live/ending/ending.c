@@ -16,7 +16,6 @@
 
 /* Noise makes the iterations of some moments slower than the best, by less than this. */
 #define LATE_FACTOR 1.5
-
 /* Less more than the best is not reported. */
 #define VARIED_FACTOR 1.2
 
@@ -29,10 +28,10 @@ struct ending {
 	const struct ending_facts *facts;
 	const struct report *report;
 	struct str *reason;
-	uint64_t step;	   /* the greatest of all workers */
-	size_t seen_cnt;   /* ranks */
-	size_t silent_cnt; /* workers that were not watched until their end */
-	size_t off_cnt;	   /* of which the hook is off; else their host was silent */
+	uint64_t step;	 /* the greatest of all workers */
+	size_t seen_cnt; /* ranks */
+	size_t silent_cnt,
+		off_cnt; /* not watched until their end; of these, by a hook that is off */
 };
 
 static bool was_asked(const struct ending *e)
@@ -133,8 +132,8 @@ static void append_rank(const struct ending *e, const struct wire_state *state, 
 }
 
 /*
- * Launchers end the other ranks once one has failed: only the first ones are evidence. One that
- * ended by itself may have called exit(), or was done before another one failed: both are named.
+ * Launchers end the other ranks once one has failed: only the first are evidence. If the first ended
+ * by itself, it may have called exit(), or been done before another failed: both are named.
  */
 static void append_first(const struct ending *e, const struct life *life)
 {
@@ -187,6 +186,7 @@ static bool failed(const struct ending *e)
 		return true;
 	}
 	str_printf(e->reason, " after %" PRIu64 " step%s", e->step, plural((double)e->step));
+	str_append(e->reason, e->facts->orphans);
 	if (lives_present(e->facts->lives)->cnt > 0)
 		str_append(e->reason, "; ");
 	append_first(e, lives_present(e->facts->lives));

@@ -47,6 +47,7 @@ struct ending_facts {
 	unsigned slowdowns;	 /* profiled, without a finding */
 	unsigned restarts;	 /* of the daemon, while the job ran */
 	uint64_t earlier_report; /* then: the latest one of the daemon before; 0: none */
+	char orphans[256];	 /* of orphans_append() */
 	const struct earlier_answer *earlier; /* its pace to earlier runs; NULL: not known */
 };
 

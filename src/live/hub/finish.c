@@ -2,6 +2,7 @@
 /* The end of the job: the last report and the last line of the log. */
 #include "base/clock.h"
 #include "base/log.h"
+#include "live/ending/orphans.h"
 #include "live/hub/hub_parts.h"
 #include "live/hub/keeping.h"
 #include "live/hub/publish.h"
@@ -192,6 +193,15 @@ static void note_earlier(struct hub *hub, const struct earlier_answer *answer,
 	str_done(&closed);
 }
 
+static void note_orphans(const struct hub *hub, struct ending_facts *facts)
+{
+	struct str text = { 0 };
+
+	orphans_append("", hub->workers.data, hub->workers.cnt, &text);
+	(void)snprintf(facts->orphans, sizeof(facts->orphans), "%s", str_borrow(&text));
+	str_done(&text);
+}
+
 void hub_finish(struct hub *hub, const struct job_end *end)
 {
 	struct earlier_answer earlier;
@@ -211,6 +221,7 @@ void hub_finish(struct hub *hub, const struct job_end *end)
 	if (moment_take(&hub->moment, &report, &number)) /* slow until the end */
 		hub_publish_report(hub, &report, number, false);
 	facts = gather(hub, end);
+	note_orphans(hub, &facts);
 	if (keeper_compare(hub->keeper, (uint32_t)hub->workers.cnt, &earlier))
 		facts.earlier = &earlier;
 	hub_reply(hub, ESRCH, "the job has ended");
