@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define JOB_APART_FACTOR 1.5 /* between the paces of workers that do not wait for one another */
+#define JOB_WHOLE_FRAC 0.95  /* of all time: in a job of another framework, what runs its loop */
 #define JOB_LOOP_FRAC 0.1    /* of the time in backward passes and optimizers */
 
 void job_done(struct job *job)
@@ -121,6 +122,16 @@ static int list_subtrees(struct job *job)
 	return 0;
 }
 
+void job_sum_subtrees(const struct job *job, double *sums)
+{
+	for (size_t i = job->frames.cnt; i > 0; i--) {
+		uint32_t parent = job->frames.data[i - 1].parent;
+
+		if (parent != FRAME_NONE)
+			sums[parent] += sums[i - 1];
+	}
+}
+
 /* Whether a frame begins a backward pass or a step of an optimizer. */
 static bool is_part_of_training(const struct job_frame *frame)
 {
@@ -129,6 +140,15 @@ static bool is_part_of_training(const struct job_frame *frame)
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		if (strstr(frame->name, words[i]) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static bool calls_others(const struct job *job, uint32_t frame)
+{
+	for (uint32_t i = frame + 1; i < job->frames.cnt; i++) {
+		if (job->frames.data[i].parent == frame && job->frames.data[i].kind == KIND_PYTHON)
 			return true;
 	}
 	return false;
@@ -151,11 +171,44 @@ static double sum_training(const struct job *job, double *ns)
 			ns[frame] += share;
 		}
 	}
-	for (size_t i = job->frames.cnt; i > 0; i--) {
-		if (job->frames.data[i - 1].parent != FRAME_NONE)
-			ns[job->frames.data[i - 1].parent] += ns[i - 1];
-	}
+	job_sum_subtrees(job, ns);
 	return total;
+}
+
+/* Time of all workers, by frame, subtrees summed. */
+static double sum_all(const struct job *job, double *ns)
+{
+	double total = 0;
+
+	memset(ns, 0, job->frames.cnt * sizeof(*ns));
+	vec_foreach(f, &job->functions) {
+		for (size_t w = 0; w < job->worker_cnt; w++) {
+			double share = job_time_ns(job, f, w);
+
+			total += share;
+			if (f->frame != FRAME_NONE)
+				ns[f->frame] += share;
+		}
+	}
+	job_sum_subtrees(job, ns);
+	return total;
+}
+
+/*
+ * JAX, numpy, another framework: no frame is known to be a backward pass. Functions of Python that
+ * run nearly all the time, from the program's first one on, and call others, run the loop.
+ */
+static void find_whole_loops(struct job *job, double *ns)
+{
+	double total = sum_all(job, ns);
+
+	for (size_t i = 0; i < job->frames.cnt; i++) {
+		struct job_frame *frame = &job->frames.data[i];
+		bool below = frame->parent == FRAME_NONE || job->frames.data[frame->parent].trains;
+
+		frame->trains |= below && frame->kind == KIND_PYTHON &&
+				 ns[i] >= JOB_WHOLE_FRAC * total && calls_others(job, (uint32_t)i);
+	}
 }
 
 /*
@@ -177,6 +230,8 @@ static int find_loops(struct job *job)
 				(total > 0 && ns[i] >= JOB_LOOP_FRAC * total &&
 				 !is_part_of_training(frame));
 	}
+	if (total <= 0)
+		find_whole_loops(job, ns);
 	return 0;
 }
 

@@ -69,6 +69,9 @@ double job_time_ns(const struct job *job, const struct job_function *f, size_t w
 bool frames_below(const struct job_frame *frames, uint32_t frame, uint32_t anc);
 bool job_frame_below(const struct job *job, uint32_t frame, uint32_t anc);
 
+/* sums: by frame of the job; adds those of its subtree to each. */
+void job_sum_subtrees(const struct job *job, double *sums);
+
 /* Index of the iteration of a worker in which a moment of its window lies; -1: before all. */
 int64_t job_iteration_at(const struct job_worker *worker, int64_t time_ns);
 

@@ -50,16 +50,6 @@ static void add_functions(const struct job *job, size_t w, const uint32_t *frame
 	}
 }
 
-static void sum_subtrees(const struct job *job, double *sums)
-{
-	for (size_t i = job->frames.cnt; i > 0; i--) {
-		uint32_t parent = job->frames.data[i - 1].parent;
-
-		if (parent != FRAME_NONE)
-			sums[parent] += sums[i - 1];
-	}
-}
-
 /* A frame that is gone counts for the nearest caller that still is. */
 static int map_frames(struct past *p, struct arena *arena)
 {
@@ -149,9 +139,9 @@ static int compare_worker(struct past *p, size_t w, size_t then_w, struct arena 
 	add_functions(now, w, NULL, pw->now_ns, pw->error_ns);
 	add_functions(&p->then, then_w, p->now_of, pw->before_ns, pw->error_ns);
 	compare_totals(pw, now->frames.cnt);
-	sum_subtrees(now, pw->now_ns);
-	sum_subtrees(now, pw->before_ns);
-	sum_subtrees(now, pw->error_ns);
+	job_sum_subtrees(now, pw->now_ns);
+	job_sum_subtrees(now, pw->before_ns);
+	job_sum_subtrees(now, pw->error_ns);
 	for (size_t i = 0; i < now->frames.cnt; i++)
 		pw->error_ns[i] = sqrt(pw->error_ns[i]);
 	pw->growth_ns = iteration_ns(now, w) - iteration_ns(&p->then, then_w);

@@ -129,7 +129,7 @@ static void play_ring(struct test_job *to, double parse_ms, const struct test_pl
 	test_finish(to);
 }
 
-/* A loop of 90 ms on two ranks, which calls two functions; times are of an iteration. */
+/* 90 ms on two ranks beside a function that calls two others; times are of an iteration. */
 static void play_calls(struct test_job *to, const double list_ms[static 2],
 		       const double parse_ms[static 2])
 {
@@ -137,10 +137,10 @@ static void play_calls(struct test_job *to, const double list_ms[static 2],
 
 	test_job_init(to, 2, 10 * total_ms, 10);
 	for (size_t w = 0; w < 2; w++) {
-		uint32_t main = test_frame(to, w, FRAME_NONE, KIND_PYTHON, "train.py(9): main");
-		uint32_t mm = test_frame(to, w, main, KIND_KERNEL, "mm");
-		uint32_t list = test_frame(to, w, main, KIND_PYTHON, "train.py(30): list_files");
-		uint32_t parse = test_frame(to, w, main, KIND_PYTHON, "train.py(40): parse");
+		uint32_t mm = test_frame(to, w, FRAME_NONE, KIND_KERNEL, "mm");
+		uint32_t load = test_frame(to, w, FRAME_NONE, KIND_PYTHON, "train.py(9): load");
+		uint32_t list = test_frame(to, w, load, KIND_PYTHON, "train.py(30): list_files");
+		uint32_t parse = test_frame(to, w, load, KIND_PYTHON, "train.py(40): parse");
 
 		(void)test_function(to, w, mm, CLASS_COMPUTE, 90 / total_ms);
 		(void)test_function(to, w, list, CLASS_HOST, list_ms[w] / total_ms);
@@ -148,7 +148,7 @@ static void play_calls(struct test_job *to, const double list_ms[static 2],
 	}
 }
 
-/* On rank 0 no function below the loop has nearly all of the growth; on rank 1 one has. */
+/* On rank 0 no function below the caller has nearly all of the growth; on rank 1 one has. */
 static void a_place_that_one_rank_shows_is_not_lost_in_the_callers_of_another(void **state)
 {
 	(void)state;
@@ -161,7 +161,7 @@ static void a_place_that_one_rank_shows_is_not_lost_in_the_callers_of_another(vo
 
 		test_assert_ranks(&report.findings[i], of_1 ? "1" : "0");
 		assert_string_equal(report.findings[i].name,
-				    of_1 ? "train.py(40): parse" : "train.py(9): main");
+				    of_1 ? "train.py(40): parse" : "train.py(9): load");
 	}
 }
 
@@ -531,6 +531,30 @@ static void a_thread_without_python_holds_no_gil(void **state)
 	assert_null(test_find(&report, "gil-contention"));
 }
 
+/* JAX: its compiled step is time of main(), and no frame is known to be a backward pass. */
+static void a_loop_without_a_backward_pass_is_no_place(void **state)
+{
+	const char *names[] = { "train.py(9): main", "train.py(20): load",
+				"train.py(30): augment" };
+
+	(void)state;
+	for (int now = 0; now < 2; now++) {
+		struct test_job *to = now ? &job : &before;
+		double iteration_ms = now ? 60 : 20;
+		const double ms[] = { now ? 24 : 12, now ? 14 : 8, now ? 22 : 0 };
+		uint32_t frame = FRAME_NONE;
+
+		test_job_init(to, 1, 10 * iteration_ms, 10);
+		for (size_t i = 0; i < 3; i++) {
+			frame = test_frame(to, 0, frame, KIND_PYTHON, names[i]);
+			(void)test_function(to, 0, frame, CLASS_HOST, ms[i] / iteration_ms);
+		}
+	}
+	compare(40);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].name, "train.py(30): augment");
+}
+
 static const struct test_place step = { NULL, KIND_PYTHON, "train.py(50): train_step", CLASS_HOST };
 static const struct test_place forward = { "train.py(50): train_step", KIND_PYTHON,
 					   "model.py(9): forward", CLASS_HOST };
@@ -634,6 +658,7 @@ int main(void)
 		TEST(a_rank_held_everywhere_by_a_thread_of_its_own_waits_for_the_gil),
 		TEST(a_rank_that_waits_in_one_place_for_a_thread_is_not_held_by_the_gil),
 		TEST(a_thread_without_python_holds_no_gil),
+		TEST(a_loop_without_a_backward_pass_is_no_place),
 		TEST(a_new_callee_is_named_though_its_caller_grew_a_little_too),
 		TEST(ranks_apart_lose_a_share_of_their_own_iterations),
 		TEST(failed_allocations_are_errors_and_leak_nothing),
