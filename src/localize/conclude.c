@@ -321,6 +321,24 @@ static bool rank_unequal(const struct conclusion *c)
 	return true;
 }
 
+/* The next collective would show whether the others wait for it meanwhile. */
+static bool rank_late_at_end(const struct conclusion *c)
+{
+	const struct conclude_late *tail = &c->facts->tail;
+
+	/* A running job shows by its pace whether they do. */
+	if (tail->rank < 0 || c->report->trigger.present)
+		return false;
+	str_printf(c->reason,
+		   "rank %d spends %.1f ms more than its peers after its last collective, at the "
+		   "end of the window (%.1f %% of all iterations)%s%s; whether they wait for it "
+		   "then was not recorded",
+		   tail->rank, tail->ms, tail->pct, tail->name != NULL ? ", in " : "",
+		   tail->name != NULL ? tail->name : "");
+	append_next(c);
+	return true;
+}
+
 /* Who waited for whom is not known, and each rank is its only peer. */
 static bool not_compared(const struct conclusion *c)
 {
@@ -509,6 +527,7 @@ static void set_suspect(struct report *report, const struct conclude_facts *fact
 	const struct conclude_late *late = applied == rank_late		    ? &facts->late
 					   : applied == rank_late_by_chance ? &facts->chance
 					   : applied == rank_unequal	    ? &facts->unequal
+					   : applied == rank_late_at_end    ? &facts->tail
 									    : NULL;
 
 	report->has_suspect = late != NULL;
@@ -535,6 +554,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ rank_late, VERDICT_INCONCLUSIVE },
 		{ rank_late_by_chance, VERDICT_INCONCLUSIVE },
 		{ rank_unequal, VERDICT_INCONCLUSIVE },
+		{ rank_late_at_end, VERDICT_INCONCLUSIVE },
 		{ not_compared, VERDICT_INCONCLUSIVE },
 		{ slowdown_over, VERDICT_INCONCLUSIVE },
 		{ unsteady, VERDICT_INCONCLUSIVE },

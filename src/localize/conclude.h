@@ -13,8 +13,8 @@
 /* A worker that makes others wait beyond chance and is accused by no finding. */
 struct conclude_late {
 	int rank;	  /* -1: none */
-	double ms, pct;	  /* per iteration */
-	const char *name; /* unequal: where; borrowed from the job */
+	double ms, pct;	  /* per iteration; tail: ms of the window */
+	const char *name; /* unequal, tail: where; borrowed from the job. NULL: not known */
 };
 
 struct conclude_facts {
@@ -32,6 +32,7 @@ struct conclude_facts {
 	double min_gain_pct;
 	struct conclude_late late, chance; /* chance: it may explain why that rank is late */
 	struct conclude_late unequal;	   /* spends this where its peers spend nothing */
+	struct conclude_late tail; /* longer than its peers after its last collective; in all */
 };
 
 /* Sets verdict and reason; all else of the report is filled. Returns 0 or -ENOMEM. */

@@ -23,7 +23,12 @@ static struct report seen(void)
 }
 
 static const struct conclude_facts quiet = {
-	.matched = true, .unmatched_rank = -1, .min_gain_pct = 1, .late.rank = -1, .chance.rank = -1
+	.matched = true,
+	.unmatched_rank = -1,
+	.min_gain_pct = 1,
+	.late.rank = -1,
+	.chance.rank = -1,
+	.tail.rank = -1,
 };
 
 /* Concludes, compares verdict and the beginning of the reason, and frees the report. */
@@ -54,6 +59,20 @@ static void a_whole_window_without_a_finding_is_healthy(void **state)
 	(void)state;
 	expect(&report, &quiet, VERDICT_HEALTHY,
 	       "no rank makes the others wait for more than 1 % of an iteration beyond normal");
+}
+
+static void a_rank_late_at_the_end_of_a_recorded_window_is_not_healthy(void **state)
+{
+	struct report report = seen(), live = seen();
+	struct conclude_facts facts = quiet;
+
+	(void)state;
+	facts.tail = (struct conclude_late){ .rank = 2, .ms = 93.4, .pct = 14.5 };
+	expect(&report, &facts, VERDICT_INCONCLUSIVE,
+	       "rank 2 spends 93.4 ms more than its peers after its last collective, at the end of "
+	       "the window (14.5 % of all iterations); whether");
+	live.trigger = (struct report_trigger){ .present = true, .kind = "checkup" };
+	expect(&live, &facts, VERDICT_HEALTHY, "no rank");
 }
 
 /* What one host waits for on another cannot be seen where nothing relates their clocks. */
@@ -536,6 +555,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_window_without_a_finding_is_healthy),
+		cmocka_unit_test(a_rank_late_at_the_end_of_a_recorded_window_is_not_healthy),
 		cmocka_unit_test(hosts_that_nothing_relates_are_not_healthy),
 		cmocka_unit_test(a_job_whose_devices_hardly_compute_is_not_healthy),
 		cmocka_unit_test(a_slowdown_without_a_finding_is_slow_and_says_how_much),

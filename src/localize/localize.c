@@ -15,6 +15,7 @@
 #include "localize/late/collections.h"
 #include "localize/late/felt.h"
 #include "localize/late/gain.h"
+#include "localize/late/tail.h"
 #include "localize/occasions/beginning.h"
 #include "localize/parts.h"
 #include "localize/peers.h"
@@ -459,7 +460,7 @@ static int decide(struct run *r)
 		return -ENOMEM;
 	facts.starved_ms /= 1e6;
 	if (past_alike_factor(&r->past, &r->out->alike_factor) < 0 ||
-	    find_past_ms(r, &facts.past_ms) < 0)
+	    find_past_ms(r, &facts.past_ms) < 0 || tail_find(&r->job, &facts.tail) < 0)
 		return -ENOMEM;
 	if (note_absent_wait(r, facts.wait_ms) < 0)
 		return -ENOMEM;

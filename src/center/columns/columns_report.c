@@ -338,7 +338,8 @@ static int decide(struct run *r)
 					      .lost_frac = lossy->lost_frac,
 					      .min_gain_pct = r->options->min_gain_pct,
 					      .late.rank = -1,
-					      .chance.rank = -1 };
+					      .chance.rank = -1,
+					      .tail.rank = -1 };
 
 	return conclude(r->out, &facts);
 }
