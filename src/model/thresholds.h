@@ -1470,6 +1470,12 @@
 #define NOTE_COMM_FRAC 0.05
 
 /*
+ * LINK_BUSY: utilization | second simulator, links without a fault: 0.4 to 0.8 of their peak in large
+ * collectives | links that carry as much cannot be faster: what takes long is by design
+ */
+#define LINK_BUSY 0.7
+
+/*
  * NOTE_HOST_FRAC: share of the window | not recorded | a device that waits longer for its host on
  * the typical worker is noted
  */
