@@ -92,11 +92,24 @@ static bool no_worker_seen(const struct conclusion *c)
 	return true;
 }
 
+/*
+ * What costs more than what was found is not here. Those that ranks present wait for are late, whatever else
+ * costs time.
+ */
+static bool is_elsewhere(const struct conclusion *c)
+{
+	const struct finding *first = &c->report->findings[0];
+
+	return c->report->missing_cnt > 0 && first->victim_cnt == 0 &&
+	       c->facts->absent_ms > first->gain_ms_per_iteration;
+}
+
 static bool surely_found(const struct conclusion *c)
 {
 	const struct report *report = c->report;
 
-	if (report->finding_cnt == 0 || report->findings[0].confidence == CONFIDENCE_LOW)
+	if (report->finding_cnt == 0 || report->findings[0].confidence == CONFIDENCE_LOW ||
+	    is_elsewhere(c))
 		return false;
 	str_append(c->reason, report->findings[0].title);
 	return true;

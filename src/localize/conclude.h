@@ -27,7 +27,8 @@ struct conclude_facts {
 	int lossy_rank;
 	double lost_frac; /* of what the recorder of lossy_rank was to hold */
 	double wait_ms;	  /* per iteration, maybe for an absent rank; 0: no more than usual */
-	double past_ms;	  /* an iteration of the past, where no trigger says; 0: now is no slower */
+	double absent_ms; /* the part of it that collectives show, beyond the shortest of their kind */
+	double past_ms; /* an iteration of the past, where no trigger says; 0: now is no slower */
 	double starved_ms; /* per iteration the median thread lacked a CPU; 0: not, or unknown */
 	double min_gain_pct;
 	struct conclude_late late, chance; /* chance: it may explain why that rank is late */

@@ -406,7 +406,7 @@ static int find_past_ms(const struct run *r, double *ret)
 }
 
 /* Waiting for what is not here: an absent rank, or the network. */
-static int find_wait_ms(const struct run *r, double *ret)
+static int find_wait_ms(const struct run *r, double *ret, double *ret_absent)
 {
 	double wait_ns = 0;
 
@@ -414,6 +414,7 @@ static int find_wait_ms(const struct run *r, double *ret)
 		return 0;
 	if (absentee_wait(&r->job, &r->blame, &wait_ns) < 0)
 		return -ENOMEM;
+	*ret_absent = wait_ns / 1e6;
 	if (may_wait_for_absent(r))
 		wait_ns = fmax(wait_ns, comm_frac(r) * r->job.iteration_ns);
 	if (matters(r, wait_ns))
@@ -455,7 +456,7 @@ static int decide(struct run *r)
 		facts.lossy_rank = lossy->rank;
 		facts.lost_frac = job_lost_frac(lossy);
 	}
-	if (find_wait_ms(r, &facts.wait_ms) < 0 ||
+	if (find_wait_ms(r, &facts.wait_ms, &facts.absent_ms) < 0 ||
 	    job_find_starved_ns(&r->job, &facts.starved_ms) < 0)
 		return -ENOMEM;
 	facts.starved_ms /= 1e6;
