@@ -727,6 +727,12 @@
 #define PLACE_SURE_FRAC 0.05
 
 /*
+ * PLACE_LISTED: share of the lost time | recorded jobs: 0.05 to 0.2 where the named place was wrong | where functions
+ * explain less, most of the reason is not known
+ */
+#define PLACE_LISTED 0.25
+
+/*
  * PLACE_OWN_FRAC: share of an iteration | recorded jobs on crowded hosts: 0.2 and more with a lock or a sleep
  * | a rank that loses as much where no other rank is need not be late much more than others
  */
