@@ -268,6 +268,31 @@ static void missing_ranks_are_named_with_what_the_others_wait(void **state)
 	       "the traces of ranks 2-3 are missing; no fault shows in those present");
 }
 
+/* What has no victims may be chance; those present wait longer for a rank that is not here. */
+static void what_costs_less_than_a_missing_rank_is_not_sure(void **state)
+{
+	static const int missing[] = { 2 };
+	struct finding finding = { .title = "random stalls",
+				   .confidence = CONFIDENCE_MEDIUM,
+				   .gain_ms_per_iteration = 10 };
+	struct conclude_facts facts = quiet;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct report report = seen();
+
+		report.missing = missing;
+		report.missing_cnt = 1;
+		report.findings = &finding;
+		report.finding_cnt = 1;
+		facts.wait_ms = facts.absent_ms = i == 0 ? 20 : i == 1 ? 5 : 20;
+		finding.victim_cnt = i == 2 ? 1 : 0;
+		expect(&report, &facts, i == 0 ? VERDICT_INCOMPLETE : VERDICT_ABNORMAL,
+		       i == 0 ? "rank 2's trace is missing, and those present wait up to 20 ms"
+			      : "random stalls");
+	}
+}
+
 static void ranks_left_out_by_choice_matter_where_others_wait(void **state)
 {
 	struct conclude_facts facts = quiet;
@@ -566,6 +591,7 @@ int main(void)
 		cmocka_unit_test(a_slow_job_with_a_finding_is_abnormal_and_with_a_weak_one_slow),
 		cmocka_unit_test(a_window_slower_than_its_past_is_not_healthy),
 		cmocka_unit_test(missing_ranks_are_named_with_what_the_others_wait),
+		cmocka_unit_test(what_costs_less_than_a_missing_rank_is_not_sure),
 		cmocka_unit_test(ranks_left_out_by_choice_matter_where_others_wait),
 		cmocka_unit_test(a_late_rank_without_a_cause_is_named_and_not_healthy),
 		cmocka_unit_test(one_iteration_is_enough_where_ranks_meet_often),
