@@ -980,6 +980,12 @@
 #define FABRIC_MIN_PEERS 3
 
 /*
+ * FABRIC_AS_LONG: share of the others' time | second simulator: 0.4 of slow GPUs, 1.0 of slow links | a rank that is
+ * in a collective for less comes late to it
+ */
+#define FABRIC_AS_LONG 0.7
+
+/*
  * FABRIC_LONGER: ratio | second simulator, links at 15 to 60 %: 1.7 to 5.5; one that coarse samples call slow: 1.01 | a collective over a slow link
  * lasts so many times as long as the same over others
  */
