@@ -6,7 +6,7 @@
 #include "localize/absences.h"
 #include "localize/activity/activity.h"
 #include "localize/compose.h"
-#include "localize/conclude.h"
+#include "localize/verdict/conclude.h"
 #include "localize/flows/by_flow.h"
 #include "localize/groups/groups.h"
 #include "localize/growth.h"
@@ -463,6 +463,7 @@ static int decide(struct run *r)
 	if (past_alike_factor(&r->past, &r->out->alike_factor) < 0 ||
 	    find_past_ms(r, &facts.past_ms) < 0 || tail_find(&r->job, &facts.tail) < 0)
 		return -ENOMEM;
+	tail_find_pace(&r->job, &r->blame, &facts.pace);
 	if (note_absent_wait(r, facts.wait_ms) < 0)
 		return -ENOMEM;
 	return conclude(r->out, &facts);

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "localize/conclude.h"
+#include "localize/verdict/conclude.h"
 #include "localize/parts.h"
 
 /*

@@ -6,7 +6,7 @@
 #include "center/columns/columns_accuse.h"
 #include "localize/absences.h"
 #include "localize/compose.h"
-#include "localize/conclude.h"
+#include "localize/verdict/conclude.h"
 #include "localize/parts.h"
 #include "localize/pictures/pictures.h"
 #include "model/rankset.h"
@@ -339,7 +339,8 @@ static int decide(struct run *r)
 					      .min_gain_pct = r->options->min_gain_pct,
 					      .late.rank = -1,
 					      .chance.rank = -1,
-					      .tail.rank = -1 };
+					      .tail.rank = -1,
+					      .pace.rank = -1 };
 
 	return conclude(r->out, &facts);
 }

@@ -164,3 +164,19 @@ int tail_find(const struct job *job, struct conclude_late *ret)
 	look_done(&look);
 	return error;
 }
+
+void tail_find_pace(const struct job *job, const struct blame *blame, struct conclude_late *ret)
+{
+	*ret = (struct conclude_late){ .rank = -1 };
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		const struct fingerprint *fp = job->workers[w].fp;
+		double ns = (double)fp->window_ns / job->workers[w].iterations - job->iteration_ns;
+		double pct = 100 * ns / job->iteration_ns;
+
+		if (blame->workers[w].matched && fp->iterations_known && pct >= CHANCE_PCT &&
+		    ns / 1e6 > ret->ms)
+			*ret = (struct conclude_late){ .rank = fp->rank,
+						       .ms = ns / 1e6,
+						       .pct = pct };
+	}
+}

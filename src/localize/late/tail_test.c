@@ -74,6 +74,16 @@ static void before_the_last_collective_blame_knows(void **state)
 	test_assert_ranks(&report.findings[0], "2");
 }
 
+/* Work of the device that makes the same iterations longer on one rank than on those that it meets. */
+static void a_rank_whose_iterations_take_longer_is_named(void **state)
+{
+	(void)state;
+	play(&test_mm, 100, 1);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_int_equal(report.suspect, 2);
+	assert_non_null(strstr(report.reason, "iterations of rank 2 take 19.8 ms longer"));
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, done)
 
 int main(void)
@@ -84,6 +94,7 @@ int main(void)
 		TEST(less_than_chance_is_healthy),
 		TEST(work_of_the_device_at_the_end_is_not_the_hosts),
 		TEST(before_the_last_collective_blame_knows),
+		TEST(a_rank_whose_iterations_take_longer_is_named),
 	};
 
 	return cmocka_run_group_tests_name("tail", tests, NULL, NULL);

@@ -34,6 +34,7 @@ struct conclude_facts {
 	struct conclude_late late, chance; /* chance: it may explain why that rank is late */
 	struct conclude_late unequal;	   /* spends this where its peers spend nothing */
 	struct conclude_late tail; /* longer than its peers after its last collective; in all */
+	struct conclude_late pace; /* its iterations take longer than those of the typical rank */
 };
 
 /* Sets verdict and reason; all else of the report is filled. Returns 0 or -ENOMEM. */

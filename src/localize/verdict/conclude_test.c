@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "localize/conclude.h"
+#include "localize/verdict/conclude.h"
 
 #include "base/test_alloc.h"
 #include "localize/shares.h"
@@ -29,6 +29,7 @@ static const struct conclude_facts quiet = {
 	.late.rank = -1,
 	.chance.rank = -1,
 	.tail.rank = -1,
+	.pace.rank = -1,
 };
 
 /* Concludes, compares verdict and the beginning of the reason, and frees the report. */
@@ -71,6 +72,19 @@ static void a_rank_late_at_the_end_of_a_recorded_window_is_not_healthy(void **st
 	expect(&report, &facts, VERDICT_INCONCLUSIVE,
 	       "rank 2 spends 93.4 ms more than its peers after its last collective, at the end of "
 	       "the window (14.5 % of all iterations); whether");
+	live.trigger = (struct report_trigger){ .present = true, .kind = "checkup" };
+	expect(&live, &facts, VERDICT_HEALTHY, "no rank");
+}
+
+static void a_rank_at_another_pace_is_not_healthy(void **state)
+{
+	struct report report = seen(), live = seen();
+	struct conclude_facts facts = quiet;
+
+	(void)state;
+	facts.pace = (struct conclude_late){ .rank = 6, .ms = 29.3, .pct = 50.2 };
+	expect(&report, &facts, VERDICT_INCONCLUSIVE,
+	       "iterations of rank 6 take 29.3 ms longer (50.2 %) than those of the typical rank");
 	live.trigger = (struct report_trigger){ .present = true, .kind = "checkup" };
 	expect(&live, &facts, VERDICT_HEALTHY, "no rank");
 }
@@ -581,6 +595,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_window_without_a_finding_is_healthy),
 		cmocka_unit_test(a_rank_late_at_the_end_of_a_recorded_window_is_not_healthy),
+		cmocka_unit_test(a_rank_at_another_pace_is_not_healthy),
 		cmocka_unit_test(hosts_that_nothing_relates_are_not_healthy),
 		cmocka_unit_test(a_job_whose_devices_hardly_compute_is_not_healthy),
 		cmocka_unit_test(a_slowdown_without_a_finding_is_slow_and_says_how_much),
