@@ -6,7 +6,6 @@
 #include "localize/absences.h"
 #include "localize/activity/activity.h"
 #include "localize/compose.h"
-#include "localize/verdict/conclude.h"
 #include "localize/flows/by_flow.h"
 #include "localize/groups/groups.h"
 #include "localize/growth.h"
@@ -24,6 +23,7 @@
 #include "localize/stalls/by_stalls.h"
 #include "localize/usercode.h"
 #include "localize/usual.h"
+#include "localize/verdict/conclude.h"
 #include "localize/witness/by_past.h"
 #include "localize/witness/by_usage.h"
 #include "localize/witness/companions.h"
@@ -463,8 +463,8 @@ static int decide(struct run *r)
 	if (past_alike_factor(&r->past, &r->out->alike_factor) < 0 ||
 	    find_past_ms(r, &facts.past_ms) < 0 || tail_find(&r->job, &facts.tail) < 0)
 		return -ENOMEM;
-	tail_find_pace(&r->job, &r->blame, &facts.pace);
-	if (note_absent_wait(r, facts.wait_ms) < 0)
+	if (tail_find_pace(&r->job, &r->blame, &facts.pace) < 0 ||
+	    note_absent_wait(r, facts.wait_ms) < 0)
 		return -ENOMEM;
 	return conclude(r->out, &facts);
 }

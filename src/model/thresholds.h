@@ -1345,6 +1345,12 @@
 #define FEW_ITERATIONS 4
 
 /*
+ * FEW_STARVED: share of the window | second simulator, windows of 2 or 3 iterations with slow hosts: 0.09 to 0.31,
+ * of healthy jobs: 0 to 0.03 | devices without work for as long do not make a few iterations healthy
+ */
+#define FEW_STARVED 0.05
+
+/*
  * LONG_FACTOR: times the longest of the others | second simulator, healthy: at most 1.2; one that
  * pauses: 1.8 | an iteration is long from here on
  */

@@ -165,18 +165,40 @@ int tail_find(const struct job *job, struct conclude_late *ret)
 	return error;
 }
 
-void tail_find_pace(const struct job *job, const struct blame *blame, struct conclude_late *ret)
+/* Whether two workers have the same iterations: one may have a checkpoint that the other has not. */
+static bool are_same_iterations(const struct fingerprint *a, const struct fingerprint *b)
 {
-	*ret = (struct conclude_late){ .rank = -1 };
-	for (uint32_t w = 0; w < job->worker_cnt; w++) {
-		const struct fingerprint *fp = job->workers[w].fp;
-		double ns = (double)fp->window_ns / job->workers[w].iterations - job->iteration_ns;
-		double pct = 100 * ns / job->iteration_ns;
+	return a->iterations_known && b->iterations_known && a->iteration_cnt > 0 &&
+	       a->iteration_cnt == b->iteration_cnt &&
+	       a->iterations[0].number == b->iterations[0].number;
+}
 
-		if (blame->workers[w].matched && fp->iterations_known && pct >= CHANCE_PCT &&
-		    ns / 1e6 > ret->ms)
-			*ret = (struct conclude_late){ .rank = fp->rank,
-						       .ms = ns / 1e6,
-						       .pct = pct };
+int tail_find_pace(const struct job *job, const struct blame *blame, struct conclude_late *ret)
+{
+	_cleanup_free_ double *windows = calloc(job->worker_cnt + 1, sizeof(*windows));
+	size_t cnt = 0, longest = 0;
+	double typical, ns;
+
+	*ret = (struct conclude_late){ .rank = -1 };
+	if (windows == NULL)
+		return -ENOMEM;
+	for (size_t w = 1; w < job->worker_cnt; w++) {
+		if (job->workers[w].fp->window_ns > job->workers[longest].fp->window_ns)
+			longest = w;
 	}
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		if (w != longest && blame->workers[w].matched &&
+		    are_same_iterations(job->workers[w].fp, job->workers[longest].fp))
+			windows[cnt++] = (double)job->workers[w].fp->window_ns;
+	}
+	/* Of most of the others. */
+	if (2 * cnt + 1 < job->worker_cnt || cnt == 0 || !blame->workers[longest].matched)
+		return 0;
+	typical = stats_median(windows, cnt);
+	ns = (double)job->workers[longest].fp->window_ns - typical;
+	if (100 * ns >= CHANCE_PCT * typical)
+		*ret = (struct conclude_late){ .rank = job->workers[longest].fp->rank,
+					       .ms = ns / job->workers[longest].iterations / 1e6,
+					       .pct = 100 * ns / typical };
+	return 0;
 }

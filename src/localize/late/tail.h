@@ -8,9 +8,9 @@
  */
 #pragma once
 
-#include "localize/verdict/conclude.h"
 #include "localize/job.h"
 #include "localize/late/blame.h"
+#include "localize/verdict/conclude.h"
 
 /*
  * ret: the rank, its name NULL where no function is known. rank -1: no worker with peers is there for
@@ -20,7 +20,8 @@
 _must_check_ int tail_find(const struct job *job, struct conclude_late *ret);
 
 /*
- * The rank whose iterations take longer than the job's typical one, by CHANCE_PCT at least. rank -1: none,
- * or ranks do not meet. O(workers).
+ * The rank whose iterations take longer than the same iterations of the typical rank, by CHANCE_PCT at
+ * least. rank -1: none, or ranks do not meet. Returns 0 or -ENOMEM. O(workers log workers).
  */
-void tail_find_pace(const struct job *job, const struct blame *blame, struct conclude_late *ret);
+_must_check_ int tail_find_pace(const struct job *job, const struct blame *blame,
+				struct conclude_late *ret);

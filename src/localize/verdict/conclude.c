@@ -496,6 +496,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ slow_itself, VERDICT_INCONCLUSIVE },
 		{ conclude_hardly_computes, VERDICT_INCONCLUSIVE },
 		{ conclude_one_is_long, VERDICT_INCONCLUSIVE },
+		{ conclude_hides_hosts, VERDICT_INCONCLUSIVE },
 		{ hosts_unrelated, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },
 	};

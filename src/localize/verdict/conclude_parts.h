@@ -18,3 +18,6 @@ bool conclude_one_is_long(const struct conclusion *c);
 
 /* Devices that do next to nothing, or have no work for longer than they compute. */
 bool conclude_hardly_computes(const struct conclusion *c);
+
+/* What hosts do may not show in as few iterations. */
+bool conclude_hides_hosts(const struct conclusion *c);

@@ -124,6 +124,37 @@ static void a_job_whose_devices_hardly_compute_is_not_healthy(void **state)
 	}
 }
 
+/* Hosts that are far ahead, or whose devices wait for them, may be slow in other iterations. */
+static void few_iterations_may_hide_what_hosts_do(void **state)
+{
+	static const struct {
+		double iterations, delay_us, starved;
+		const char *reason;
+	} of[] = { { 3, 120e3, 0,
+		     "kernels begin 120 ms after their launch, and iterations take 100 ms" },
+		   { 3, 20e3, 0.1, "the GPUs have no work for 10 % of a window of few iterations" },
+		   { 3, 20e3, 0.01, NULL },
+		   { 16, 120e3, 0.1, NULL } };
+	struct report_worker workers[4] = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
+		struct report report = seen();
+
+		for (size_t w = 0; w < ARRAY_SIZE(workers); w++)
+			workers[w].use = (struct report_use){ .known = true,
+							      .compute_frac = 0.8,
+							      .launch_delay_us = of[i].delay_us,
+							      .starved_frac = of[i].starved };
+		report.workers = workers;
+		report.worker_cnt = ARRAY_SIZE(workers);
+		report.iterations = of[i].iterations;
+		expect(&report, &quiet,
+		       of[i].reason != NULL ? VERDICT_INCONCLUSIVE : VERDICT_HEALTHY,
+		       of[i].reason != NULL ? of[i].reason : "no rank makes");
+	}
+}
+
 static void a_slowdown_without_a_finding_is_slow_and_says_how_much(void **state)
 {
 	struct report report = seen();
@@ -598,6 +629,7 @@ int main(void)
 		cmocka_unit_test(a_rank_at_another_pace_is_not_healthy),
 		cmocka_unit_test(hosts_that_nothing_relates_are_not_healthy),
 		cmocka_unit_test(a_job_whose_devices_hardly_compute_is_not_healthy),
+		cmocka_unit_test(few_iterations_may_hide_what_hosts_do),
 		cmocka_unit_test(a_slowdown_without_a_finding_is_slow_and_says_how_much),
 		cmocka_unit_test(a_slowdown_of_threads_without_cpus_says_so),
 		cmocka_unit_test(a_slight_slowdown_without_a_sure_finding_may_be_the_machines),

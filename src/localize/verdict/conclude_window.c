@@ -45,7 +45,7 @@ bool conclude_one_is_long(const struct conclusion *c)
 		longest = fmax(longest, ms);
 	}
 	next = fmax(next, first);
-	if (!(longest >= LONG_FACTOR * next))
+	if (!(longest > LONG_FACTOR * next))
 		return false;
 	str_printf(
 		c->reason,
@@ -95,5 +95,42 @@ bool conclude_hardly_computes(const struct conclusion *c)
 		"no rank and no function stands out: the hosts of all ranks may be slow, or the "
 		"job may be too small for its GPUs",
 		100 * compute, 100 * starved);
+	return true;
+}
+
+/*
+ * In few iterations. A host that is more than one ahead of its device, or whose device is out of work now
+ * and then, may be slow in those that are not in the window.
+ */
+bool conclude_hides_hosts(const struct conclusion *c)
+{
+	const struct report *report = c->report;
+	double *scratch = arena_calloc(&c->report->arena, report->worker_cnt + 1, sizeof(*scratch));
+	double delay_ms, starved;
+
+	if (scratch == NULL) {
+		c->reason->error = -ENOMEM;
+		return false;
+	}
+	if (report->trigger.present || report->iterations > FEW_ITERATIONS)
+		return false;
+	delay_ms = median_of(report, offsetof(struct report_use, launch_delay_us), scratch) / 1e3;
+	starved = median_of(report, offsetof(struct report_use, starved_frac), scratch);
+	if (delay_ms >= report->iteration_ms && report->iteration_ms > 0)
+		str_printf(
+			c->reason,
+			"kernels begin %.0f ms after their launch, and iterations take %.0f ms: the "
+			"hosts are more than an iteration ahead, so few iterations do not show "
+			"whether one is slow",
+			delay_ms, report->iteration_ms);
+	else if (starved >= FEW_STARVED)
+		str_printf(
+			c->reason,
+			"the GPUs have no work for %.0f %% of a window of few iterations: whether "
+			"the hosts are slow is not known",
+			100 * starved);
+	else
+		return false;
+	conclude_append_next(c);
 	return true;
 }
