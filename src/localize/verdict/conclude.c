@@ -436,6 +436,22 @@ static bool hosts_unrelated(const struct conclusion *c)
 	return true;
 }
 
+static void append_alone(const struct conclusion *c)
+{
+	str_append(c->reason,
+		   "nothing that one rank shows by itself is slow; whether its computing is, the "
+		   "traces of its peers or of an earlier run (--past) would show");
+}
+
+/* The others were left out, which may be faster. */
+static bool alone_of_many(const struct conclusion *c)
+{
+	if (!c->facts->alone || c->report->world_size < 2 || c->facts->matched)
+		return false;
+	append_alone(c);
+	return true;
+}
+
 static bool all_well(const struct conclusion *c)
 {
 	if (c->facts->matched)
@@ -444,10 +460,7 @@ static bool all_well(const struct conclusion *c)
 			   "beyond normal variation, and no function stands out",
 			   c->facts->min_gain_pct);
 	else if (c->facts->alone)
-		str_append(
-			c->reason,
-			"nothing that one rank shows by itself is slow; whether its computing is, "
-			"the traces of its peers or of an earlier run (--past) would show");
+		append_alone(c);
 	else
 		str_append(c->reason, "no function takes more time than in a healthy job");
 	return true;
@@ -498,6 +511,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ conclude_one_is_long, VERDICT_INCONCLUSIVE },
 		{ conclude_hides_hosts, VERDICT_INCONCLUSIVE },
 		{ hosts_unrelated, VERDICT_INCONCLUSIVE },
+		{ alone_of_many, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },
 	};
 	struct str reason = { 0 };

@@ -76,6 +76,24 @@ static void a_rank_late_at_the_end_of_a_recorded_window_is_not_healthy(void **st
 	expect(&live, &facts, VERDICT_HEALTHY, "no rank");
 }
 
+/* One rank of several: the others may compute faster. A job of one rank has no others. */
+static void one_rank_of_several_is_not_healthy(void **state)
+{
+	struct conclude_facts facts = quiet;
+
+	(void)state;
+	facts.alone = true;
+	facts.matched = false;
+	for (int world = 1; world <= 2; world++) {
+		struct report report = seen();
+
+		report.world_size = world;
+		report.workers_expected = report.workers_analyzed = 1;
+		expect(&report, &facts, world > 1 ? VERDICT_INCONCLUSIVE : VERDICT_HEALTHY,
+		       "nothing that one rank shows by itself is slow");
+	}
+}
+
 static void a_rank_at_another_pace_is_not_healthy(void **state)
 {
 	struct report report = seen(), live = seen();
@@ -627,6 +645,7 @@ int main(void)
 		cmocka_unit_test(a_whole_window_without_a_finding_is_healthy),
 		cmocka_unit_test(a_rank_late_at_the_end_of_a_recorded_window_is_not_healthy),
 		cmocka_unit_test(a_rank_at_another_pace_is_not_healthy),
+		cmocka_unit_test(one_rank_of_several_is_not_healthy),
 		cmocka_unit_test(hosts_that_nothing_relates_are_not_healthy),
 		cmocka_unit_test(a_job_whose_devices_hardly_compute_is_not_healthy),
 		cmocka_unit_test(few_iterations_may_hide_what_hosts_do),
