@@ -56,12 +56,44 @@ static void a_place_with_little_of_the_loss_is_not_the_reason(void **state)
 	test_assert_ranks(&report.findings[0], "1");
 }
 
+/* Rank 1 is late by 30 ms of Python; the thread of rank 4 is there for hidden_ms, while its device works. */
+static void play_hidden(double hidden_ms)
+{
+	uint32_t frame;
+
+	test_job_init(&job, 6, 0, 0);
+	for (int i = 0; i < 6; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 6; w++)
+			test_work(&job, w, &test_mm, 98);
+		test_work(&job, 1, &test_crop, 30);
+		test_meet(&job, 0, 0, 6, 2);
+	}
+	test_finish(&job);
+	frame = test_frame(&job, 4, FRAME_NONE, test_crop.kind, test_crop.name);
+	test_function(&job, 4, frame, test_crop.class, 0)->thread_ns =
+		(int64_t)(hidden_ms * 6 * 1e6);
+	report = test_localize(&job, NULL);
+}
+
+static void a_rank_whose_device_hides_the_same_is_accused_with_it(void **state)
+{
+	(void)state;
+	play_hidden(29);
+	assert_int_equal(report.finding_cnt, 1);
+	test_assert_ranks(&report.findings[0], "1,4");
+	(void)done(NULL);
+	play_hidden(5);
+	test_assert_ranks(&report.findings[0], "1");
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, done)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_place_with_little_of_the_loss_is_not_the_reason),
+		TEST(a_rank_whose_device_hides_the_same_is_accused_with_it),
 	};
 
 	return cmocka_run_group_tests_name("suspects", tests, NULL, NULL);
