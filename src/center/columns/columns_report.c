@@ -6,9 +6,9 @@
 #include "center/columns/columns_accuse.h"
 #include "localize/absences.h"
 #include "localize/compose.h"
-#include "localize/verdict/conclude.h"
 #include "localize/parts.h"
 #include "localize/pictures/pictures.h"
+#include "localize/verdict/conclude.h"
 #include "model/rankset.h"
 #include "model/thresholds.h"
 
