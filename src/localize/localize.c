@@ -157,29 +157,16 @@ static bool all_present(const struct run *r)
 	return r->out->missing_cnt == 0 && r->job.worker_cnt >= (size_t)MAX(r->out->world_size, 0);
 }
 
-/* Share of all windows in communication that is no waiting for a worker known to be late. */
-static double comm_frac(const struct run *r)
-{
-	double window = 0, comm = 0;
-
-	for (size_t w = 0; w < r->job.worker_cnt; w++) {
-		window += (double)r->job.workers[w].fp->window_ns;
-		comm += (double)r->job.workers[w].fp->class_ns[CLASS_COMM];
-	}
-	vec_foreach(wait, &r->blame.waits)
-		comm -= wait->ns;
-	return window > 0 ? fmax(0, comm / window) : 0;
-}
-
 /* With much communication and an absent rank, transfer cannot be separated from waiting for it. */
 static bool may_wait_for_absent(const struct run *r)
 {
-	return !all_present(r) && comm_frac(r) > r->expect.of_class[CLASS_COMM].beta[1];
+	return !all_present(r) &&
+	       absentee_comm_frac(&r->job, &r->blame) > r->expect.of_class[CLASS_COMM].beta[1];
 }
 
 static int note_unmatched_comm(struct run *r)
 {
-	double comm = comm_frac(r);
+	double comm = absentee_comm_frac(&r->job, &r->blame);
 
 	if (comm < NOTE_COMM_FRAC || (r->blame.matched_cnt > 0 && !may_wait_for_absent(r)))
 		return 0;
@@ -416,7 +403,8 @@ static int find_wait_ms(const struct run *r, double *ret, double *ret_absent)
 		return -ENOMEM;
 	*ret_absent = wait_ns / 1e6;
 	if (may_wait_for_absent(r))
-		wait_ns = fmax(wait_ns, comm_frac(r) * r->job.iteration_ns);
+		wait_ns =
+			fmax(wait_ns, absentee_comm_frac(&r->job, &r->blame) * r->job.iteration_ns);
 	if (matters(r, wait_ns))
 		*ret = wait_ns / 1e6;
 	return 0;
