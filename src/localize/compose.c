@@ -102,7 +102,7 @@ uint32_t draft_named_frame(const struct draft *d)
 
 	/* A slowdown of everything is named by a function only if that function has much of it. */
 	if (d->a->witness == WITNESS_BLAME && d->a->frame == FRAME_NONE &&
-	    d->a->main_ns < SPREAD_NAMED_FRAC * d->a->own_ns)
+	    d->a->main_ns < SPREAD_NAMED_FRAC * fmax(d->a->own_ns, d->a->gain_ns))
 		return FRAME_NONE;
 	/* A region is named by what it mostly does; a place by itself. */
 	return d->a->spread || d->a->frame == FRAME_NONE ? main : d->a->frame;

@@ -504,6 +504,22 @@ static bool is_only_like_collections(const struct draft *d)
 	       (frame == FRAME_NONE || !job_frame_collects(d->job, frame));
 }
 
+/* All communicate for long, and their links are as fast as links get: the job sends as much. */
+static bool is_by_design(const struct draft *d)
+{
+	return d->a->witness == WITNESS_EXPECTATION && d->a->class == CLASS_COMM &&
+	       d->a->worker_cnt == d->job->worker_cnt && d->facts.mu >= LINK_BUSY;
+}
+
+static void evidence_of_design(struct draft *d)
+{
+	if (is_by_design(d))
+		EVIDENCE(d,
+			 "the links carry %.0f %% of their peak meanwhile: they are not slow, "
+			 "the job sends as much",
+			 100 * d->facts.mu);
+}
+
 /* How much may be believed: enough iterations, late in most of them, a real loss. */
 enum confidence evidence_confidence(const struct draft *d)
 {
@@ -514,7 +530,7 @@ enum confidence evidence_confidence(const struct draft *d)
 		analyzed = fmax(analyzed, d->job->workers[d->a->workers[i]].iterations);
 	}
 	if (host_is_unknown(d) || d->a->part_of_ns > 0 || is_only_long(d) || d->a->once ||
-	    lacks_cpus(d))
+	    lacks_cpus(d) || is_by_design(d))
 		return CONFIDENCE_LOW;
 	if (analyzed < 2)
 		return always_last(d) || holds_half(d) ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
@@ -556,4 +572,5 @@ void evidence_add(struct draft *d)
 	evidence_of_other_stalls(d);
 	evidence_of_host(d);
 	evidence_of_unknown(d);
+	evidence_of_design(d);
 }

@@ -6,7 +6,6 @@
 #include "localize/absences.h"
 #include "localize/activity/activity.h"
 #include "localize/compose.h"
-#include "localize/conclude.h"
 #include "localize/flows/by_flow.h"
 #include "localize/groups/groups.h"
 #include "localize/growth.h"
@@ -15,6 +14,7 @@
 #include "localize/late/collections.h"
 #include "localize/late/felt.h"
 #include "localize/late/gain.h"
+#include "localize/late/tail.h"
 #include "localize/occasions/beginning.h"
 #include "localize/parts.h"
 #include "localize/peers.h"
@@ -23,6 +23,7 @@
 #include "localize/stalls/by_stalls.h"
 #include "localize/usercode.h"
 #include "localize/usual.h"
+#include "localize/verdict/conclude.h"
 #include "localize/witness/by_past.h"
 #include "localize/witness/by_usage.h"
 #include "localize/witness/companions.h"
@@ -156,29 +157,16 @@ static bool all_present(const struct run *r)
 	return r->out->missing_cnt == 0 && r->job.worker_cnt >= (size_t)MAX(r->out->world_size, 0);
 }
 
-/* Share of all windows in communication that is no waiting for a worker known to be late. */
-static double comm_frac(const struct run *r)
-{
-	double window = 0, comm = 0;
-
-	for (size_t w = 0; w < r->job.worker_cnt; w++) {
-		window += (double)r->job.workers[w].fp->window_ns;
-		comm += (double)r->job.workers[w].fp->class_ns[CLASS_COMM];
-	}
-	vec_foreach(wait, &r->blame.waits)
-		comm -= wait->ns;
-	return window > 0 ? fmax(0, comm / window) : 0;
-}
-
 /* With much communication and an absent rank, transfer cannot be separated from waiting for it. */
 static bool may_wait_for_absent(const struct run *r)
 {
-	return !all_present(r) && comm_frac(r) > r->expect.of_class[CLASS_COMM].beta[1];
+	return !all_present(r) &&
+	       absentee_comm_frac(&r->job, &r->blame) > r->expect.of_class[CLASS_COMM].beta[1];
 }
 
 static int note_unmatched_comm(struct run *r)
 {
-	double comm = comm_frac(r);
+	double comm = absentee_comm_frac(&r->job, &r->blame);
 
 	if (comm < NOTE_COMM_FRAC || (r->blame.matched_cnt > 0 && !may_wait_for_absent(r)))
 		return 0;
@@ -424,7 +412,7 @@ static int find_past_ms(const struct run *r, double *ret)
 }
 
 /* Waiting for what is not here: an absent rank, or the network. */
-static int find_wait_ms(const struct run *r, double *ret)
+static int find_wait_ms(const struct run *r, double *ret, double *ret_absent)
 {
 	double wait_ns = 0;
 
@@ -432,8 +420,10 @@ static int find_wait_ms(const struct run *r, double *ret)
 		return 0;
 	if (absentee_wait(&r->job, &r->blame, &wait_ns) < 0)
 		return -ENOMEM;
+	*ret_absent = wait_ns / 1e6;
 	if (may_wait_for_absent(r))
-		wait_ns = fmax(wait_ns, comm_frac(r) * r->job.iteration_ns);
+		wait_ns =
+			fmax(wait_ns, absentee_comm_frac(&r->job, &r->blame) * r->job.iteration_ns);
 	if (matters(r, wait_ns))
 		*ret = wait_ns / 1e6;
 	return 0;
@@ -473,14 +463,15 @@ static int decide(struct run *r)
 		facts.lossy_rank = lossy->rank;
 		facts.lost_frac = job_lost_frac(lossy);
 	}
-	if (find_wait_ms(r, &facts.wait_ms) < 0 ||
+	if (find_wait_ms(r, &facts.wait_ms, &facts.absent_ms) < 0 ||
 	    job_find_starved_ns(&r->job, &facts.starved_ms) < 0)
 		return -ENOMEM;
 	facts.starved_ms /= 1e6;
 	if (past_alike_factor(&r->past, &r->out->alike_factor) < 0 ||
-	    find_past_ms(r, &facts.past_ms) < 0)
+	    find_past_ms(r, &facts.past_ms) < 0 || tail_find(&r->job, &facts.tail) < 0)
 		return -ENOMEM;
-	if (note_absent_wait(r, facts.wait_ms) < 0)
+	if (tail_find_pace(&r->job, &r->blame, &facts.pace) < 0 ||
+	    note_absent_wait(r, facts.wait_ms) < 0)
 		return -ENOMEM;
 	return conclude(r->out, &facts);
 }

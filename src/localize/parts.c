@@ -343,6 +343,13 @@ static bool is_host_bound(const struct finding *f)
 }
 
 /* Where it happens is not known, and what it costs is a bound: a known place is worth more. */
+/* Of little confidence, since no link is slow (evidence.c). */
+static bool is_much_communication(const struct finding *f)
+{
+	return f->all_workers && f->class == CLASS_COMM && f->confidence == CONFIDENCE_LOW &&
+	       f->mu.value >= LINK_BUSY;
+}
+
 static double weighed_gain(const struct finding *f)
 {
 	bool placeless = strcmp(f->id, cause_text(CAUSE_RANDOM_STALLS)->number) == 0;
@@ -358,6 +365,8 @@ static int gain_cmp(const void *a, const void *b)
 	/* What is sure comes before what may be, and what has a place before what has none. */
 	if (x_low != y_low)
 		return x_low ? 1 : -1;
+	if (is_much_communication(x) != is_much_communication(y))
+		return is_much_communication(x) ? 1 : -1;
 	if (is_host_bound(x) != is_host_bound(y))
 		return is_host_bound(x) ? 1 : -1;
 	if (weighed_gain(x) < weighed_gain(y))

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "localize/conclude.h"
 #include "localize/parts.h"
+#include "localize/verdict/conclude.h"
 
 /*
  * Of what is marked as usual: the largest that one of several ranks spends where its peers spend

@@ -754,6 +754,12 @@
 #define PLACE_SURE_FRAC 0.05
 
 /*
+ * PLACE_LISTED: share of the lost time | recorded jobs: 0.05 to 0.2 where the named place was wrong | where functions
+ * explain less, most of the reason is not known
+ */
+#define PLACE_LISTED 0.25
+
+/*
  * PLACE_OWN_FRAC: share of an iteration | recorded jobs on crowded hosts: 0.2 and more with a lock or a sleep
  * | a rank that loses as much where no other rank is need not be late much more than others
  */
@@ -999,6 +1005,12 @@
  * links are compared
  */
 #define FABRIC_MIN_PEERS 3
+
+/*
+ * FABRIC_AS_LONG: share of the others' time | second simulator: 0.4 of slow GPUs, 1.0 of slow links | a rank that is
+ * in a collective for less comes late to it
+ */
+#define FABRIC_AS_LONG 0.7
 
 /*
  * FABRIC_LONGER: ratio | second simulator, links at 15 to 60 %: 1.7 to 5.5; one that coarse samples call slow: 1.01 | a collective over a slow link
@@ -1360,6 +1372,12 @@
 #define FEW_ITERATIONS 4
 
 /*
+ * FEW_STARVED: share of the window | second simulator, windows of 2 or 3 iterations with slow hosts: 0.09 to 0.31,
+ * of healthy jobs: 0 to 0.03 | devices without work for as long do not make a few iterations healthy
+ */
+#define FEW_STARVED 0.05
+
+/*
  * LONG_FACTOR: times the longest of the others | second simulator, healthy: at most 1.2; one that
  * pauses: 1.8 | an iteration is long from here on
  */
@@ -1495,6 +1513,12 @@
  * worker is not noted
  */
 #define NOTE_COMM_FRAC 0.05
+
+/*
+ * LINK_BUSY: utilization | second simulator, links without a fault: 0.4 to 0.8 of their peak in large
+ * collectives | links that carry as much cannot be faster: what takes long is by design
+ */
+#define LINK_BUSY 0.7
 
 /*
  * NOTE_HOST_FRAC: share of the window | not recorded | a device that waits longer for its host on

@@ -163,6 +163,12 @@ static const struct row rows[] = {
 	{ KIND_ANNOTATION, "nccl:all_reduce", true, CLASSIFY_DEVICE, CLASS_HOST },
 	{ KIND_ANNOTATION, "forward", true, CLASSIFY_CPU_ONLY, CLASS_HOST },
 	{ KIND_PYTHON, "nccl.py(1): f", true, CLASSIFY_DEVICE, CLASS_HOST },
+	{ KIND_PYTHON, "<built-in method wait of pybind11_builtins.pybind11_detail object>", true,
+	  CLASSIFY_CPU_ONLY, CLASS_COMM },
+	{ KIND_PYTHON, "<built-in method wait of pybind11_builtins.pybind11_detail object>", true,
+	  CLASSIFY_DEVICE, CLASS_HOST },
+	{ KIND_PYTHON, "<built-in method wait of _thread.lock object>", true, CLASSIFY_CPU_ONLY,
+	  CLASS_HOST },
 };
 
 static void every_row_of_the_class_table_holds(void **state)

@@ -38,6 +38,10 @@ static const char *const memory_kernels[] = { "__amd_rocclr_copyBuffer", "__amd_
 /* Operators and annotations that are collectives of a CPU job: prefixes. */
 static const char *const comm_ops[] = { "gloo:", "mpi:", "ucc:", "c10d::", "_c10d_functional::" };
 
+/* How Python calls wait() of a collective that runs beside the thread, by versions of pybind11. */
+static const char *const comm_waits[] = { "<built-in method wait of pybind11_builtins.",
+					  "<built-in method wait of PyCapsule object" };
+
 /* Operators that only create views of tensors: prefixes after "aten::". */
 static const char *const view_ops[] = {
 	"as_strided",
@@ -171,6 +175,10 @@ enum event_class classify_event(enum event_kind kind, const char *name, bool lea
 		return gpucall_is_memory(name) ? CLASS_MEMORY : CLASS_HOST;
 	if (mode == CLASSIFY_CPU_ONLY && kind == KIND_OPERATOR)
 		return classify_cpu_operator(name, leaf);
+	/* Beside a device it returns at once. */
+	if (mode == CLASSIFY_CPU_ONLY && kind == KIND_PYTHON &&
+	    any_prefix(name, comm_waits, ARRAY_SIZE(comm_waits)))
+		return CLASS_COMM;
 	if (classify_is_collective(kind, name))
 		return CLASS_COMM;
 	return CLASS_HOST;

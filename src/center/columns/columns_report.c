@@ -6,9 +6,9 @@
 #include "center/columns/columns_accuse.h"
 #include "localize/absences.h"
 #include "localize/compose.h"
-#include "localize/conclude.h"
 #include "localize/parts.h"
 #include "localize/pictures/pictures.h"
+#include "localize/verdict/conclude.h"
 #include "model/rankset.h"
 #include "model/thresholds.h"
 
@@ -338,7 +338,9 @@ static int decide(struct run *r)
 					      .lost_frac = lossy->lost_frac,
 					      .min_gain_pct = r->options->min_gain_pct,
 					      .late.rank = -1,
-					      .chance.rank = -1 };
+					      .chance.rank = -1,
+					      .tail.rank = -1,
+					      .pace.rank = -1 };
 
 	return conclude(r->out, &facts);
 }

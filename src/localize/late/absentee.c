@@ -86,3 +86,16 @@ int absentee_wait(const struct job *job, const struct blame *blame, double *ret_
 		*ret_ns = longest;
 	return error;
 }
+
+double absentee_comm_frac(const struct job *job, const struct blame *blame)
+{
+	double window = 0, comm = 0;
+
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		window += (double)job->workers[w].fp->window_ns;
+		comm += (double)job->workers[w].fp->class_ns[CLASS_COMM];
+	}
+	vec_foreach(wait, &blame->waits)
+		comm -= wait->ns;
+	return window > 0 ? fmax(0, comm / window) : 0;
+}

@@ -16,3 +16,6 @@
  * -ENOMEM. O(collectives + waits).
  */
 _must_check_ int absentee_wait(const struct job *job, const struct blame *blame, double *ret_ns);
+
+/* Share of all windows in communication that is no waiting for a worker known to be late. O(workers + waits). */
+double absentee_comm_frac(const struct job *job, const struct blame *blame);

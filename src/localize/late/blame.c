@@ -55,6 +55,18 @@ static uint32_t worker_of(const struct judge *j, const struct arrival *a)
 	return j->group->members[a->member].worker;
 }
 
+/*
+ * What a member did before its record began is not known: its recorder may have been starting. Only its
+ * first collective is that near to the beginning.
+ */
+static double recorded_ns(const struct judge *j, const struct arrival *a)
+{
+	const struct fingerprint *fp = j->job->workers[worker_of(j, a)].fp;
+
+	return a->c == &fp->collectives[0] ? (double)MAX(a->c->lead_ns, a->c->host_ns)
+					   : (double)INFINITY;
+}
+
 static void gather(struct judge *j, int64_t instance)
 {
 	size_t middle;
@@ -74,7 +86,8 @@ static void gather(struct judge *j, int64_t instance)
 	middle = j->arrival_cnt / 2;
 	typical = (double)j->arrivals[middle].c->dur_ns;
 	for (size_t i = 0; i < j->arrival_cnt; i++)
-		j->arrivals[i].late_ns = fmax(0, typical - (double)j->arrivals[i].c->dur_ns);
+		j->arrivals[i].late_ns = fmin(fmax(0, typical - (double)j->arrivals[i].c->dur_ns),
+					      recorded_ns(j, &j->arrivals[i]));
 }
 
 static int add_why(struct judge *j, uint32_t worker, uint32_t function, double ns)

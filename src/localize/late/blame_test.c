@@ -200,6 +200,22 @@ static void an_end_that_a_member_learns_late_does_not_break_the_match(void **sta
 	test_job_done(&job);
 }
 
+/* A recorder that starts late makes the others wait, too. */
+static void before_its_record_begins_no_worker_is_late(void **state)
+{
+	struct test_job job;
+	struct heard h;
+
+	(void)state;
+	play(&job, 4, 2, 20);
+	job.workers[2].fp.collectives[0].lead_ns = 5000000;
+	job.workers[2].fp.collectives[0].host_ns = 0;
+	hear(&h, &job);
+	assert_float_equal((h.blame.workers[2].lost_ns / 1e6), 5 + 20 + 20, 1e-3);
+	forget(&h);
+	test_job_done(&job);
+}
+
 static void lists_of_different_length_are_matched(void **state)
 {
 	static const struct {
@@ -586,6 +602,7 @@ int main(void)
 		cmocka_unit_test(of_two_workers_the_late_one_is_known_too),
 		cmocka_unit_test(clocks_that_differ_change_nothing),
 		cmocka_unit_test(an_end_that_a_member_learns_late_does_not_break_the_match),
+		cmocka_unit_test(before_its_record_begins_no_worker_is_late),
 		cmocka_unit_test(lists_of_different_length_are_matched),
 		cmocka_unit_test(sequence_numbers_leave_nothing_to_guess),
 		cmocka_unit_test(overlapping_collectives_are_counted_once),

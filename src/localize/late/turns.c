@@ -43,7 +43,8 @@ bool turns_seldom(const struct job *job, uint32_t worker, uint32_t function, dou
 {
 	size_t cnt = job->workers[worker].fp->iteration_cnt;
 
+	/* Of an odd number of iterations every second one is more than half. */
 	return cnt >= PAUSE_ITERATIONS &&
 	       PAUSE_SELDOM * (double)turns_count(job, worker, function, longest_ns / 2, NULL) <=
-		       (double)cnt;
+		       (double)(cnt + cnt % 2);
 }

@@ -170,20 +170,20 @@ static int is_hidden_often(const struct job *job, const struct accusation *a, st
 /*
  * A function that runs once in a window on all workers is a checkpoint or an evaluation: one
  * window does not show how often it runs, and so what it costs an iteration. Its sign: few
- * iterations are long, by as much as the accused place takes in all, and by more than the
+ * iterations of the accused are long, by as much as the accused place takes in all, and by more than the
  * known faults that rotate (known_ns). Garbage collections are excluded: their rate follows
  * the job's allocations. So is what holds most of a slowdown: that is no occasion.
  */
-static int is_occasional(const struct job *job, double own_ns, double known_ns, struct arena *arena,
-			 bool *ret)
+static int is_occasional(const struct job *job, const struct accusation *a, double known_ns,
+			 struct arena *arena, bool *ret)
 {
-	double *rare = arena_calloc(arena, job->worker_cnt + 1, sizeof(*rare));
+	double *rare = arena_calloc(arena, a->worker_cnt + 1, sizeof(*rare));
 	int error = rare == NULL ? -ENOMEM : 0;
 
-	for (size_t w = 0; w < job->worker_cnt && error == 0; w++)
-		error = rare_ns(job->workers[w].fp, arena, &rare[w]);
+	for (size_t i = 0; i < a->worker_cnt && error == 0; i++)
+		error = rare_ns(job->workers[a->workers[i]].fp, arena, &rare[i]);
 	if (error == 0)
-		*ret = stats_median(rare, job->worker_cnt) - known_ns > EXPECT_OFTEN * own_ns;
+		*ret = stats_median(rare, a->worker_cnt) - known_ns > EXPECT_OFTEN * a->own_ns;
 	return error;
 }
 
@@ -220,7 +220,7 @@ int occasions_drop(const struct job *job, const struct accuse_options *options, 
 	if (error == 0)
 		error = is_hidden_often(job, last, arena, &often);
 	if (error == 0 && !occasional && !often)
-		error = is_occasional(job, last->own_ns, turns_ns(out), arena, &occasional);
+		error = is_occasional(job, last, turns_ns(out), arena, &occasional);
 	out->cnt -= occasional;
 	return error;
 }

@@ -3,6 +3,7 @@
 
 #include "base/stats.h"
 #include "base/text/number.h"
+#include "localize/late/turns.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -307,8 +308,26 @@ static double all_stalls_ns(const struct look *look, uint32_t w)
 }
 
 /*
- * Whether one worker stalls at the place more than anywhere else, and is late by it in most iterations.
- * Threads without a CPU stop wherever they are, but a lock is taken at one place.
+ * Whether the accused worker is long at the place in half of its iterations, and no other worker is ever:
+ * where threads lack CPUs, that strikes all of them.
+ */
+static bool is_own_place(const struct look *look, const struct accusation *a)
+{
+	uint32_t w = a->workers[0];
+	double mine = job_thread_ns(look->job, a->frame, w);
+
+	for (uint32_t i = 0; i < look->job->worker_cnt; i++) {
+		if (i != w && job_thread_ns(look->job, a->frame, i) > PLACE_OWN_OTHERS * mine)
+			return false;
+	}
+	return a->function != FRAME_NONE &&
+	       2 * (double)turns_count(look->job, w, a->function, mine / 2, NULL) >=
+		       look->job->workers[w].iterations;
+}
+
+/*
+ * Whether one worker is late by the place in most iterations, and stalls there more than anywhere else
+ * or is alone there. Threads without a CPU stop wherever they are, but a lock is taken at one place.
  */
 static bool is_place(const struct look *look, const struct accusation *a)
 {
@@ -318,7 +337,8 @@ static bool is_place(const struct look *look, const struct accusation *a)
 	       a->class == CLASS_HOST && a->place_cnt == 0 &&
 	       2 * (double)look->blame->workers[w].late_iterations >=
 		       look->job->workers[w].iterations &&
-	       time_at_place(look, a).stalled_ns >= STALL_PLACE_FRAC * all_stalls_ns(look, w);
+	       (time_at_place(look, a).stalled_ns >= STALL_PLACE_FRAC * all_stalls_ns(look, w) ||
+		is_own_place(look, a));
 }
 
 static int find_places(struct look *look, const accusations *list)

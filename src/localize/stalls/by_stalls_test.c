@@ -219,6 +219,22 @@ static void stall_all(double ms)
 }
 
 /* Who has more to do in a place is stalled there more, too: the place is named, and named first. */
+/* As test_play_late(), of rank 1; the others are at the place, too. */
+static void play_late_beside(const struct test_place *place, double ms, double others_ms)
+{
+	test_job_init(&job, 4, 0, 0);
+	for (int i = 0; i < ITERATIONS; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 4; w++) {
+			test_work(&job, w, &test_mm, 98);
+			if (w == 1 || others_ms > 0)
+				test_work(&job, w, place, w == 1 ? ms : others_ms);
+		}
+		test_meet(&job, 0, 0, 4, 2);
+	}
+	test_finish(&job);
+}
+
 static void who_works_longer_than_the_others_is_not_excused_by_stalls(void **state)
 {
 	static const struct test_place place = { NULL, KIND_PYTHON, "train.py(8): augment",
@@ -228,7 +244,7 @@ static void who_works_longer_than_the_others_is_not_excused_by_stalls(void **sta
 	for (int works = 0; works < 2; works++) {
 		struct fingerprint *fp;
 
-		test_play_late(&job, &place, 1, 30);
+		play_late_beside(&place, 40, 4.5);
 		stall_all(16);
 		fp = &job.workers[1].fp;
 		for (size_t i = 0; i < fp->function_cnt; i++) {
@@ -238,7 +254,7 @@ static void who_works_longer_than_the_others_is_not_excused_by_stalls(void **sta
 				f->stall_ns =
 					works != 0 ? 2 * f->thread_ns / 3 : 19 * f->thread_ns / 20;
 			else /* it stalls elsewhere as much */
-				f->stall_ns = ns_of_ms(6 * 32);
+				f->stall_ns = ns_of_ms(6 * 42);
 		}
 		assert_non_null(found());
 		assert_int_equal(report.finding_cnt, 1 + (size_t)works);
@@ -259,7 +275,7 @@ static void a_place_with_most_stalls_is_no_random_one(void **state)
 		const struct finding *random;
 		struct fingerprint *fp;
 
-		test_play_late(&job, &place, 1, 30);
+		play_late_beside(&place, 30, 4);
 		stall_all(16);
 		fp = &job.workers[1].fp;
 		for (size_t i = 0; i < fp->function_cnt; i++) {
@@ -277,6 +293,31 @@ static void a_place_with_most_stalls_is_no_random_one(void **state)
 			/* The place's stalls are not among those at random: 32 ms on the others. */
 			assert_true(random->gain_ms_per_iteration <= 32 + 1e-9);
 		}
+		(void)done(NULL);
+	}
+}
+
+static void where_only_one_rank_is_again_and_again_is_a_place(void **state)
+{
+	static const struct test_place place = { NULL, KIND_PYTHON, "train.py(8): read_cache",
+						 CLASS_HOST };
+
+	(void)state;
+	for (int others = 0; others < 2; others++) {
+		struct fingerprint *fp;
+
+		play_late_beside(&place, 30, others != 0 ? 4 : 0);
+		stall_all(16);
+		fp = &job.workers[1].fp;
+		for (size_t i = 0; i < fp->function_cnt; i++)
+			fp->functions[i].stall_ns = fp->functions[i].class == CLASS_HOST
+							    ? fp->functions[i].thread_ns
+							    : ns_of_ms(6 * 60);
+		report = test_localize(&job, NULL);
+		assert_string_equal(report.findings[0].cause,
+				    others != 0 ? "random-stalls" : "cpu-bound-python");
+		if (others == 0)
+			test_assert_ranks(&report.findings[0], "1");
 		(void)done(NULL);
 	}
 }
@@ -314,6 +355,7 @@ int main(void)
 		TEST(another_thread_that_executes_in_them_holds_the_interpreter),
 		TEST(who_works_longer_than_the_others_is_not_excused_by_stalls),
 		TEST(a_place_with_most_stalls_is_no_random_one),
+		TEST(where_only_one_rank_is_again_and_again_is_a_place),
 		TEST(what_stalls_explain_is_not_accused_again),
 	};
 

@@ -94,13 +94,14 @@ static double thread_ns(const struct job *job, uint32_t function, uint32_t w)
 }
 
 /*
- * Whether most of what a worker loses is in a function of the host in which no other worker ever is, for as
- * long: on a crowded host the others are late, too, but not there.
+ * Whether most of what a worker loses beyond the typical one is in a function of the host in which no other
+ * worker ever is, for as long: on a crowded host the others are late, too, but not there.
  */
 static bool has_own_place(const struct suspects *s, const struct blame *blame, uint32_t w,
-			  double loss)
+			  double loss, double typical)
 {
 	double iterations = s->job->workers[w].iterations;
+	double least = CAUSE_EXPLAINS * (loss - typical);
 
 	if (s->place_cnt[w] == 0 || loss < PLACE_OWN_FRAC * s->job->iteration_ns * iterations)
 		return false;
@@ -108,8 +109,7 @@ static bool has_own_place(const struct suspects *s, const struct blame *blame, u
 		double mine = thread_ns(s->job, f, w), others = 0;
 
 		if (s->job->functions.data[f].class != CLASS_HOST ||
-		    blame_why_ns(blame, w, f) < CAUSE_EXPLAINS * loss ||
-		    mine * iterations < CAUSE_EXPLAINS * loss)
+		    blame_why_ns(blame, w, f) < least || mine * iterations < least)
 			continue;
 		for (uint32_t i = 0; i < s->job->worker_cnt; i++)
 			others = i != w ? fmax(others, thread_ns(s->job, f, i)) : others;
@@ -128,7 +128,7 @@ static bool stands_out(const struct suspects *s, const struct blame *blame, uint
 	double limit = s->options->min_gain_frac * s->job->iteration_ns * iterations;
 
 	if (!blame->workers[w].matched || loss - typical < limit ||
-	    (loss < BLAME_STANDS_OUT * typical && !has_own_place(s, blame, w, loss)) ||
+	    (loss < BLAME_STANDS_OUT * typical && !has_own_place(s, blame, w, loss, typical)) ||
 	    loss < BLAME_SHARE_FRAC * total_ns)
 		return false;
 	if (iterations < 2 && loss < BLAME_SINGLE_FRAC * total_ns)

@@ -327,6 +327,26 @@ static int find_stages(const struct job *job, const struct excess *e, bool *ret_
 	return 0;
 }
 
+/* Whether those above the expectation meet others in half of their iterations at least. */
+static bool meet_often(const struct job *job, const struct excess *e)
+{
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		const struct job_worker *worker = &job->workers[w];
+		int64_t last = -1;
+		double cnt = 0;
+
+		for (size_t i = 0; e->alike[w] && i < worker->fp->collective_cnt; i++) {
+			int64_t at = job_iteration_at(worker, worker->fp->collectives[i].start_ns);
+
+			cnt += at > last;
+			last = MAX(last, at);
+		}
+		if (e->alike[w] && 2 * cnt < worker->iterations)
+			return false;
+	}
+	return true;
+}
+
 /* Whether blame covers the excess: only some workers have it, and they meet others. */
 static int is_heard(const struct job *job, const struct blame *blame, const struct excess *e,
 		    bool *ret)
@@ -337,7 +357,7 @@ static int is_heard(const struct job *job, const struct blame *blame, const stru
 	if (e->class == CLASS_HOST && blame->matched_cnt > 0)
 		error = find_stages(job, e, &stages);
 	*ret = (double)e->cnt < fmax(1, EXPECT_ALL_FRAC * (double)job->worker_cnt) && !stages &&
-	       (blame->matched_cnt > 0 || e->class == CLASS_COMM);
+	       ((blame->matched_cnt > 0 && meet_often(job, e)) || e->class == CLASS_COMM);
 	return error;
 }
 

@@ -413,6 +413,44 @@ static void silence_of_workers_without_devices_is_not_judged(void **state)
 	assert_int_equal(report.finding_cnt, 0);
 }
 
+/* Four workers, of which one spends 30 of 100 ms in Python; they meet once in so many iterations. */
+static void play_apart(size_t every)
+{
+	test_job_init(&job, STAGE, 0, 0);
+	for (size_t i = 0; i < 2 * ITERATIONS; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < STAGE; w++) {
+			test_work(&job, w, &test_mm, 70);
+			if (w == 3)
+				test_work(&job, w, &test_crop, 30);
+		}
+		if (i % every == 0)
+			test_meet(&job, 0, 0, STAGE, 5);
+	}
+	test_finish(&job);
+}
+
+/* Collectives show what came before them only; here most of the window lies behind the last one. */
+static void what_is_long_between_rare_meetings_is_not_left_to_blame(void **state)
+{
+	(void)state;
+	play_apart(2 * ITERATIONS);
+	/* The others waited once, for what came before the window: that is no occasion of rank 3. */
+	for (size_t w = 0; w < 3; w++)
+		job.workers[w].fp.iterations[0].dur_ns += 1000000000;
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_true(report.findings[0].expectation_distance > 0.2);
+	test_assert_ranks(&report.findings[0], "3");
+	(void)done(NULL);
+
+	play_apart(1); /* blame finds it */
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_float_equal(report.findings[0].gain_ms_per_iteration, 30, 1);
+	test_assert_ranks(&report.findings[0], "3");
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, done)
 
 int main(void)
@@ -442,6 +480,7 @@ int main(void)
 		TEST(silence_of_few_iterations_is_not_known_to_come_again),
 		TEST(silence_in_one_of_many_iterations_is_an_occasion),
 		TEST(silence_of_workers_without_devices_is_not_judged),
+		TEST(what_is_long_between_rare_meetings_is_not_left_to_blame),
 	};
 
 	return cmocka_run_group_tests_name("by_expectation", tests, NULL, NULL);

@@ -359,6 +359,26 @@ static bool carry_more(struct fabric *b, uint32_t function, enum link_role role)
 	return typical_use(b, function, role, true) > typical_use(b, function, role, false);
 }
 
+/* Time in a function, waiting included, of the typical worker of a role, or of none of that role. */
+static double typical_time(struct fabric *b, uint32_t function, enum link_role role, bool has_role)
+{
+	const struct job_function *f = &b->job->functions.data[function];
+	size_t cnt = 0;
+
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		if (f->of[w] != NULL && (b->links[w].role == role) == has_role)
+			b->scratch[cnt++] = job_time_ns(b->job, f, w);
+	}
+	return stats_median(b->scratch, cnt);
+}
+
+/* Late ranks are in collectives for less than those that wait for them; over a slow link for as long. */
+static bool spend_less(struct fabric *b, uint32_t function, enum link_role role)
+{
+	return typical_time(b, function, role, true) <
+	       FABRIC_AS_LONG * typical_time(b, function, role, false);
+}
+
 /*
  * A collective over a slow link lasts longer than the same of workers in no group with a culprit:
  * whatever few samples say of its rate. Without the groups of the others it is not known.
@@ -411,6 +431,8 @@ static int accuse_role(struct fabric *b, enum link_role culprits, accusations *o
 	if (culprits == ROLE_DETOUR && loss.ns <= 0)
 		loss = find_loss(b, culprits, function_excess);
 	if (loss.main == FRAME_NONE || loss.ns < b->options->min_gain_frac * b->job->iteration_ns)
+		return 0;
+	if (culprits != ROLE_WAITING && spend_less(b, loss.main, culprits))
 		return 0;
 	if (culprits == ROLE_SLOW &&
 	    (carry_more(b, loss.main, culprits) || !last_longer(b, loss.main, culprits)))

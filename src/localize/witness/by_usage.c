@@ -362,13 +362,20 @@ static void starved_lines(struct look *look, bool *ret_unsure)
 
 /* --- accusations --- */
 
-/* What other accusations explain of an iteration, in ns. */
-static double explained_ns(const struct look *look)
+/*
+ * What other accusations explain of an iteration, in ns. Where a GPU communicates it has work: that explains
+ * nothing of the time in which it has none.
+ */
+static double explained_ns(const struct look *look, const struct sign_rule *rule)
 {
 	double ns = 0;
 
-	vec_foreach(a, look->list)
-		ns += a->usual ? 0 : a->gain_ns;
+	vec_foreach(a, look->list) {
+		bool comm = rule->sign == USAGE_STARVED && a->class == CLASS_COMM &&
+			    a->witness == WITNESS_EXPECTATION;
+
+		ns += a->usual || comm ? 0 : a->gain_ns;
+	}
 	return ns;
 }
 
@@ -487,13 +494,23 @@ static bool are_alike_slow(struct look *look, const struct sign_rule *rule)
 	       usual >= rule->least_frac * look->job->iteration_ns;
 }
 
+/* From which share of the window on the sign is a fault: for hosts, of the part without communication. */
+static double least_frac(const struct look *look, const struct sign_rule *rule, size_t w)
+{
+	double rest = 1 - use_of(look, w)->comm_alone_frac;
+
+	return rule->sign == USAGE_STARVED
+		       ? fmin(rule->least_frac, fmax(NOTE_HOST_FRAC, rule->least_frac * rest))
+		       : rule->least_frac;
+}
+
 /*
  * A rank whose host was a little faster waits in a collective for those of the others, and its device
  * is at work then: it has as little to do.
  */
 static bool is_struck(const struct look *look, const struct sign_rule *rule, size_t w, double frac)
 {
-	return frac >= rule->least_frac ||
+	return frac >= least_frac(look, rule, w) ||
 	       (rule->sign == USAGE_STARVED && frac >= USAGE_STARVED_SELF * rule->least_frac &&
 		frac + look->waiting[w] >= rule->least_frac);
 }
@@ -519,7 +536,7 @@ static int try_rule(struct look *look, const struct sign_rule *rule)
 	size_t cnt = look->job->worker_cnt, above;
 	uint32_t *workers = arena_calloc(look->arena, cnt + 1, sizeof(*workers));
 	bool rest = rule->sign == USAGE_STARVED || rule->sign == USAGE_SYNCS;
-	double own_ns, explained = rest ? explained_ns(look) : 0;
+	double own_ns, explained = rest ? explained_ns(look, rule) : 0;
 
 	if (workers == NULL)
 		return -ENOMEM;
@@ -532,7 +549,9 @@ static int try_rule(struct look *look, const struct sign_rule *rule)
 	if (above == 0 || (double)above < EXPECT_ALL_FRAC * (double)cnt)
 		return 0;
 	own_ns = stats_median(look->fracs, above) * look->job->iteration_ns - explained;
-	if (own_ns < rule->least_frac * look->job->iteration_ns)
+	for (size_t i = 0; i < above; i++)
+		look->fracs[i] = least_frac(look, rule, workers[i]);
+	if (own_ns < stats_median(look->fracs, above) * look->job->iteration_ns)
 		return 0;
 	return accuse(look, rule, workers, above, own_ns);
 }

@@ -396,6 +396,56 @@ static void a_host_that_does_more_than_others_is_not_all_hosts(void **state)
 	test_assert_ranks(&report.findings[0], "0");
 }
 
+/* Two ranks communicate for 60 of 100 ms, with links at this utilization, and their GPUs starve. */
+static void communicate_and_starve(double starved_ms, double link_frac)
+{
+	test_job_init(&job, 2, 0, 0);
+	for (size_t i = 0; i < ITERATIONS; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 2; w++) {
+			test_work(&job, w, &launches, starved_ms);
+			test_work(&job, w, &test_mm, 40 - starved_ms);
+		}
+		test_meet(&job, 0, 0, 2, 60);
+	}
+	test_finish(&job);
+	add_gpus(2);
+	for (size_t w = 0; w < 2; w++) {
+		job.workers[w].fp.usage.comm_ns = job.workers[w].fp.usage.comm_alone_ns =
+			ns_of_ms(60 * ITERATIONS);
+		job.workers[w].fp.resources |= 1u << RESOURCE_NVLINK_TX;
+		starve(w, 0, starved_ms);
+		vec_foreach(f, &job.workers[w].functions) {
+			if (f->class == CLASS_COMM)
+				test_utilize(f, RESOURCE_NVLINK_TX, link_frac, 0.1);
+		}
+	}
+	report = test_localize(&job, NULL);
+}
+
+/* Half of what communication leaves is enough, and links that are as fast as links get come after it. */
+static void hosts_are_slow_beside_communication_by_design(void **state)
+{
+	(void)state;
+	communicate_and_starve(30, 0.8);
+	assert_int_equal(report.verdict, VERDICT_ABNORMAL);
+	assert_int_equal(report.finding_cnt, 2);
+	assert_string_equal(report.findings[0].cause, "host-bound");
+	assert_string_equal(report.findings[1].cause, "slow-collective");
+	assert_int_equal(report.findings[1].confidence, CONFIDENCE_LOW);
+	(void)done(NULL);
+
+	/* Links that carry less may be slow. */
+	communicate_and_starve(30, 0.4);
+	assert_int_equal(report.finding_cnt, 2);
+	assert_string_equal(report.findings[0].cause, "slow-collective");
+	(void)done(NULL);
+
+	communicate_and_starve(15, 0.8);
+	assert_null(test_find(&report, "host-bound"));
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,6 +466,7 @@ int main(void)
 		TEST(some_waiting_for_the_host_is_a_note),
 		TEST(a_job_that_lacks_ranks_is_not_all_ranks),
 		TEST(a_live_job_is_not_accused_of_what_it_always_has),
+		TEST(hosts_are_slow_beside_communication_by_design),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,6 +73,24 @@ static int measure_delays(const struct job *job, const struct accusation *a, str
 	return 0;
 }
 
+/*
+ * What the worker's thread does on the host in the subtree of a frame, per iteration, also while its device
+ * has work: the same pause is felt on one rank and hidden on another. Waits are left out.
+ */
+static double host_work_ns(const struct job *job, uint32_t frame, size_t w)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < job->functions.cnt; i++) {
+		const struct job_function *f = &job->functions.data[i];
+
+		if (f->class == CLASS_HOST && f->of[w] != NULL && f->frame != FRAME_NONE &&
+		    job_frame_below(job, f->frame, frame) && !job_waits_for_device(job, i))
+			sum += (double)f->of[w]->thread_ns;
+	}
+	return sum / job->workers[w].iterations;
+}
+
 /* Time at the accused place beyond what the rest of the job takes there. */
 static int measure_place(const struct job *job, const struct accusation *a, struct arena *arena,
 			 double *scratch, struct measure *ret)
@@ -85,6 +103,8 @@ static int measure_place(const struct job *job, const struct accusation *a, stru
 		return -ENOMEM;
 	for (uint32_t w = 0; w < job->worker_cnt; w++) {
 		of[w] = job_subtree_ns(job, a->frame, w, own);
+		if (a->class == CLASS_HOST)
+			of[w] = fmax(of[w], host_work_ns(job, a->frame, w));
 		if (!accusation_has(a, w))
 			scratch[cnt++] = of[w];
 	}

@@ -46,6 +46,18 @@ static bool may_be_message(const struct fabric *b, const struct job_function *f,
 	return b->messages[w] && fabric_may_send(b->job, f);
 }
 
+/* Time of worker w in collectives over the window, without messages, of which no waits are known. */
+static double collectives_ns(const struct fabric *b, size_t w)
+{
+	double sum = 0;
+
+	vec_foreach(f, &b->job->functions) {
+		if (f->class == CLASS_COMM && f->of[w] != NULL && !may_be_message(b, f, w))
+			sum += (double)f->of[w]->total_ns;
+	}
+	return sum;
+}
+
 /*
  * A link is idle until the last rank of a group has arrived. Samples that are further apart than a
  * transfer lasts include that time, so the rate of a worker that waits long is not known.
@@ -60,16 +72,8 @@ static int find_waits(struct fabric *b)
 	for (size_t w = 0; w < b->job->worker_cnt; w++)
 		all[w] = 1;
 	blame_sum_waits(b->blame, all, waited);
-	for (size_t w = 0; w < b->job->worker_cnt; w++) {
-		const struct fingerprint *fp = b->job->workers[w].fp;
-		double comm = 0;
-
-		for (size_t i = 0; i < fp->function_cnt; i++)
-			comm += fp->functions[i].class == CLASS_COMM
-					? (double)fp->functions[i].total_ns
-					: 0;
-		b->waits[w] = waited[w] > FABRIC_WAITED * comm;
-	}
+	for (size_t w = 0; w < b->job->worker_cnt; w++)
+		b->waits[w] = waited[w] > FABRIC_WAITED * collectives_ns(b, w);
 	return 0;
 }
 
@@ -390,10 +394,12 @@ static int fabric_alloc(struct fabric *b)
 
 int fabric_init(struct fabric *b)
 {
-	if (fabric_alloc(b) < 0 || find_waits(b) < 0)
+	if (fabric_alloc(b) < 0)
 		return -ENOMEM;
 	for (size_t w = 0; w < b->job->worker_cnt; w++)
 		b->messages[w] = fabric_sends_messages(b->job->workers[w].fp);
+	if (find_waits(b) < 0)
+		return -ENOMEM;
 	for (size_t f = 0; f < b->job->functions.cnt; f++) {
 		const struct job_function *fn = &b->job->functions.data[f];
 

@@ -187,6 +187,24 @@ bool suspects_spread_matters(const struct suspects *s, uint32_t w, double loss_n
 	return loss_ns >= need * s->job->iteration_ns * s->job->workers[w].iterations;
 }
 
+/*
+ * Whether most of the lost time has no reason, not even that the worker is at the place for so much longer
+ * than its peers: what lies between two collectives of a group also has those of others.
+ */
+static bool is_unknown(const struct suspects *s, uint32_t w)
+{
+	const struct ledger *l = &s->of[w];
+	double longer = 0;
+
+	for (size_t i = 0; i < s->place_cnt[w]; i++) {
+		uint32_t place = s->places[w * SUSPECTS_PLACES + i];
+
+		longer += job_subtree_ns(s->job, place, w, ~0u) - usual_subtree_ns(s, place, w);
+	}
+	return l->listed < PLACE_LISTED * l->total &&
+	       longer * s->job->workers[w].iterations < CAUSE_EXPLAINS * l->total;
+}
+
 /* Places are believed when together they explain the loss, or when one is long by itself. */
 static void keep_places(struct suspects *s, uint32_t w)
 {
@@ -197,8 +215,9 @@ static void keep_places(struct suspects *s, uint32_t w)
 		sum += l->below[s->places[w * SUSPECTS_PLACES + i]];
 		longest = fmax(longest, l->below[s->places[w * SUSPECTS_PLACES + i]]);
 	}
-	if (sum < PLACE_EXPLAIN_FRAC * l->listed &&
-	    longest < SPREAD_HOST_FRAC * s->job->iteration_ns * s->job->workers[w].iterations)
+	if ((sum < PLACE_EXPLAIN_FRAC * l->listed &&
+	     longest < SPREAD_HOST_FRAC * s->job->iteration_ns * s->job->workers[w].iterations) ||
+	    is_unknown(s, w))
 		s->place_cnt[w] = 0;
 }
 

@@ -13,8 +13,8 @@
 /* A worker that makes others wait beyond chance and is accused by no finding. */
 struct conclude_late {
 	int rank;	  /* -1: none */
-	double ms, pct;	  /* per iteration */
-	const char *name; /* unequal: where; borrowed from the job */
+	double ms, pct;	  /* per iteration; tail: ms of the window */
+	const char *name; /* unequal, tail: where; borrowed from the job. NULL: not known */
 };
 
 struct conclude_facts {
@@ -27,11 +27,14 @@ struct conclude_facts {
 	int lossy_rank;
 	double lost_frac; /* of what the recorder of lossy_rank was to hold */
 	double wait_ms;	  /* per iteration, maybe for an absent rank; 0: no more than usual */
-	double past_ms;	  /* an iteration of the past, where no trigger says; 0: now is no slower */
+	double absent_ms; /* the part of it that collectives show, beyond the shortest of their kind */
+	double past_ms; /* an iteration of the past, where no trigger says; 0: now is no slower */
 	double starved_ms; /* per iteration the median thread lacked a CPU; 0: not, or unknown */
 	double min_gain_pct;
 	struct conclude_late late, chance; /* chance: it may explain why that rank is late */
 	struct conclude_late unequal;	   /* spends this where its peers spend nothing */
+	struct conclude_late tail; /* longer than its peers after its last collective; in all */
+	struct conclude_late pace; /* its iterations take longer than those of the typical rank */
 };
 
 /* Sets verdict and reason; all else of the report is filled. Returns 0 or -ENOMEM. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "localize/conclude.h"
+#include "localize/verdict/conclude.h"
 
 #include "base/test_alloc.h"
 #include "localize/shares.h"
@@ -23,7 +23,13 @@ static struct report seen(void)
 }
 
 static const struct conclude_facts quiet = {
-	.matched = true, .unmatched_rank = -1, .min_gain_pct = 1, .late.rank = -1, .chance.rank = -1
+	.matched = true,
+	.unmatched_rank = -1,
+	.min_gain_pct = 1,
+	.late.rank = -1,
+	.chance.rank = -1,
+	.tail.rank = -1,
+	.pace.rank = -1,
 };
 
 /* Concludes, compares verdict and the beginning of the reason, and frees the report. */
@@ -54,6 +60,51 @@ static void a_whole_window_without_a_finding_is_healthy(void **state)
 	(void)state;
 	expect(&report, &quiet, VERDICT_HEALTHY,
 	       "no rank makes the others wait for more than 1 % of an iteration beyond normal");
+}
+
+static void a_rank_late_at_the_end_of_a_recorded_window_is_not_healthy(void **state)
+{
+	struct report report = seen(), live = seen();
+	struct conclude_facts facts = quiet;
+
+	(void)state;
+	facts.tail = (struct conclude_late){ .rank = 2, .ms = 93.4, .pct = 14.5 };
+	expect(&report, &facts, VERDICT_INCONCLUSIVE,
+	       "rank 2 spends 93.4 ms more than its peers after its last collective, at the end of "
+	       "the window (14.5 % of all iterations); whether");
+	live.trigger = (struct report_trigger){ .present = true, .kind = "checkup" };
+	expect(&live, &facts, VERDICT_HEALTHY, "no rank");
+}
+
+/* One rank of several: the others may compute faster. A job of one rank has no others. */
+static void one_rank_of_several_is_not_healthy(void **state)
+{
+	struct conclude_facts facts = quiet;
+
+	(void)state;
+	facts.alone = true;
+	facts.matched = false;
+	for (int world = 1; world <= 2; world++) {
+		struct report report = seen();
+
+		report.world_size = world;
+		report.workers_expected = report.workers_analyzed = 1;
+		expect(&report, &facts, world > 1 ? VERDICT_INCONCLUSIVE : VERDICT_HEALTHY,
+		       "nothing that one rank shows by itself is slow");
+	}
+}
+
+static void a_rank_at_another_pace_is_not_healthy(void **state)
+{
+	struct report report = seen(), live = seen();
+	struct conclude_facts facts = quiet;
+
+	(void)state;
+	facts.pace = (struct conclude_late){ .rank = 6, .ms = 29.3, .pct = 50.2 };
+	expect(&report, &facts, VERDICT_INCONCLUSIVE,
+	       "iterations of rank 6 take 29.3 ms longer (50.2 %) than those of the typical rank");
+	live.trigger = (struct report_trigger){ .present = true, .kind = "checkup" };
+	expect(&live, &facts, VERDICT_HEALTHY, "no rank");
 }
 
 /* What one host waits for on another cannot be seen where nothing relates their clocks. */
@@ -88,6 +139,37 @@ static void a_job_whose_devices_hardly_compute_is_not_healthy(void **state)
 		report.workers = workers;
 		report.worker_cnt = ARRAY_SIZE(workers);
 		expect(&report, &quiet, own ? VERDICT_INCONCLUSIVE : VERDICT_HEALTHY, reasons[own]);
+	}
+}
+
+/* Hosts that are far ahead, or whose devices wait for them, may be slow in other iterations. */
+static void few_iterations_may_hide_what_hosts_do(void **state)
+{
+	static const struct {
+		double iterations, delay_us, starved;
+		const char *reason;
+	} of[] = { { 3, 120e3, 0,
+		     "kernels begin 120 ms after their launch, and iterations take 100 ms" },
+		   { 3, 20e3, 0.1, "the GPUs have no work for 10 % of a window of few iterations" },
+		   { 3, 20e3, 0.01, NULL },
+		   { 16, 120e3, 0.1, NULL } };
+	struct report_worker workers[4] = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
+		struct report report = seen();
+
+		for (size_t w = 0; w < ARRAY_SIZE(workers); w++)
+			workers[w].use = (struct report_use){ .known = true,
+							      .compute_frac = 0.8,
+							      .launch_delay_us = of[i].delay_us,
+							      .starved_frac = of[i].starved };
+		report.workers = workers;
+		report.worker_cnt = ARRAY_SIZE(workers);
+		report.iterations = of[i].iterations;
+		expect(&report, &quiet,
+		       of[i].reason != NULL ? VERDICT_INCONCLUSIVE : VERDICT_HEALTHY,
+		       of[i].reason != NULL ? of[i].reason : "no rank makes");
 	}
 }
 
@@ -247,6 +329,31 @@ static void missing_ranks_are_named_with_what_the_others_wait(void **state)
 	report.missing_cnt = 2;
 	expect(&report, &facts, VERDICT_INCOMPLETE,
 	       "the traces of ranks 2-3 are missing; no fault shows in those present");
+}
+
+/* What has no victims may be chance; those present wait longer for a rank that is not here. */
+static void what_costs_less_than_a_missing_rank_is_not_sure(void **state)
+{
+	static const int missing[] = { 2 };
+	struct finding finding = { .title = "random stalls",
+				   .confidence = CONFIDENCE_MEDIUM,
+				   .gain_ms_per_iteration = 10 };
+	struct conclude_facts facts = quiet;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct report report = seen();
+
+		report.missing = missing;
+		report.missing_cnt = 1;
+		report.findings = &finding;
+		report.finding_cnt = 1;
+		facts.wait_ms = facts.absent_ms = i == 0 ? 20 : i == 1 ? 5 : 20;
+		finding.victim_cnt = i == 2 ? 1 : 0;
+		expect(&report, &facts, i == 0 ? VERDICT_INCOMPLETE : VERDICT_ABNORMAL,
+		       i == 0 ? "rank 2's trace is missing, and those present wait up to 20 ms"
+			      : "random stalls");
+	}
 }
 
 static void ranks_left_out_by_choice_matter_where_others_wait(void **state)
@@ -536,8 +643,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_window_without_a_finding_is_healthy),
+		cmocka_unit_test(a_rank_late_at_the_end_of_a_recorded_window_is_not_healthy),
+		cmocka_unit_test(a_rank_at_another_pace_is_not_healthy),
+		cmocka_unit_test(one_rank_of_several_is_not_healthy),
 		cmocka_unit_test(hosts_that_nothing_relates_are_not_healthy),
 		cmocka_unit_test(a_job_whose_devices_hardly_compute_is_not_healthy),
+		cmocka_unit_test(few_iterations_may_hide_what_hosts_do),
 		cmocka_unit_test(a_slowdown_without_a_finding_is_slow_and_says_how_much),
 		cmocka_unit_test(a_slowdown_of_threads_without_cpus_says_so),
 		cmocka_unit_test(a_slight_slowdown_without_a_sure_finding_may_be_the_machines),
@@ -546,6 +657,7 @@ int main(void)
 		cmocka_unit_test(a_slow_job_with_a_finding_is_abnormal_and_with_a_weak_one_slow),
 		cmocka_unit_test(a_window_slower_than_its_past_is_not_healthy),
 		cmocka_unit_test(missing_ranks_are_named_with_what_the_others_wait),
+		cmocka_unit_test(what_costs_less_than_a_missing_rank_is_not_sure),
 		cmocka_unit_test(ranks_left_out_by_choice_matter_where_others_wait),
 		cmocka_unit_test(a_late_rank_without_a_cause_is_named_and_not_healthy),
 		cmocka_unit_test(one_iteration_is_enough_where_ranks_meet_often),

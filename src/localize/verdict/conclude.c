@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "localize/conclude.h"
-
 #include "base/stats.h"
 #include "base/str.h"
+#include "localize/verdict/conclude_parts.h"
 #include "model/rankset.h"
 #include "model/thresholds.h"
 
@@ -15,12 +14,6 @@
 
 /* Less over the best pace is no slowdown. */
 #define OVER_FACTOR (1 + PACE_SLOW_FRAC)
-
-struct conclusion {
-	struct report *report;
-	const struct conclude_facts *facts;
-	struct str *reason;
-};
 
 static bool are_missing(const struct report *report)
 {
@@ -67,7 +60,7 @@ static bool is_slow(const struct conclusion *c)
 }
 
 /* What to record instead. Of a live job, PerfTracker itself chooses the windows. */
-static void append_next(const struct conclusion *c)
+void conclude_append_next(const struct conclusion *c)
 {
 	const struct report *report = c->report;
 	int cnt = report->iterations < STEPS_ENOUGH ? STEPS_ENOUGH : 2 * (int)report->iterations;
@@ -92,11 +85,24 @@ static bool no_worker_seen(const struct conclusion *c)
 	return true;
 }
 
+/*
+ * What costs more than what was found is not here. Those that ranks present wait for are late, whatever else
+ * costs time.
+ */
+static bool is_elsewhere(const struct conclusion *c)
+{
+	const struct finding *first = &c->report->findings[0];
+
+	return c->report->missing_cnt > 0 && first->victim_cnt == 0 &&
+	       c->facts->absent_ms > first->gain_ms_per_iteration;
+}
+
 static bool surely_found(const struct conclusion *c)
 {
 	const struct report *report = c->report;
 
-	if (report->finding_cnt == 0 || report->findings[0].confidence == CONFIDENCE_LOW)
+	if (report->finding_cnt == 0 || report->findings[0].confidence == CONFIDENCE_LOW ||
+	    is_elsewhere(c))
 		return false;
 	str_append(c->reason, report->findings[0].title);
 	return true;
@@ -203,7 +209,7 @@ static bool weakly_found(const struct conclusion *c)
 		return false;
 	str_printf(c->reason, "only weak evidence in %.0f iteration%s: %s", report->iterations,
 		   plural(report->iterations), report->findings[0].title);
-	append_next(c);
+	conclude_append_next(c);
 	return true;
 }
 
@@ -249,7 +255,7 @@ static bool collectives_unmatched(const struct conclusion *c)
 		   "the collectives of rank %d match those of no other rank, so who waited for "
 		   "whom is unknown",
 		   c->facts->unmatched_rank);
-	append_next(c);
+	conclude_append_next(c);
 	return true;
 }
 
@@ -266,7 +272,7 @@ static bool late_in_one_iteration(const struct conclusion *c)
 	}
 	str_append(c->reason,
 		   "one iteration is too short a window to tell a fault from normal variation");
-	append_next(c);
+	conclude_append_next(c);
 	return true;
 }
 
@@ -286,7 +292,7 @@ static bool rank_late(const struct conclusion *c)
 	if (c->facts->late.rank < 0)
 		return false;
 	append_late(c);
-	append_next(c);
+	conclude_append_next(c);
 	return true;
 }
 
@@ -302,7 +308,7 @@ static bool rank_late_by_chance(const struct conclusion *c)
 		"rank %d is late by %.1f ms per iteration (%.1f %%), but only in some iterations, "
 		"which may be normal variation",
 		chance->rank, chance->ms, chance->pct);
-	append_next(c);
+	conclude_append_next(c);
 	return true;
 }
 
@@ -318,6 +324,40 @@ static bool rank_unequal(const struct conclusion *c)
 		   "nothing; whether they wait for it meanwhile is not known, since no collectives "
 		   "were recorded",
 		   unequal->rank, unequal->ms, unequal->pct, unequal->name);
+	return true;
+}
+
+/* All ranks of a job move at one pace: it falls behind, or what it waits for is not in the window. */
+static bool rank_at_other_pace(const struct conclusion *c)
+{
+	const struct conclude_late *pace = &c->facts->pace;
+
+	if (pace->rank < 0 || c->report->trigger.present)
+		return false;
+	str_printf(
+		c->reason,
+		"iterations of rank %d take %.1f ms longer (%.1f %%) than those of the typical rank, "
+		"which must wait for it sooner or later",
+		pace->rank, pace->ms, pace->pct);
+	conclude_append_next(c);
+	return true;
+}
+
+/* The next collective would show whether the others wait for it meanwhile. */
+static bool rank_late_at_end(const struct conclusion *c)
+{
+	const struct conclude_late *tail = &c->facts->tail;
+
+	/* A running job shows by its pace whether they do. */
+	if (tail->rank < 0 || c->report->trigger.present)
+		return false;
+	str_printf(c->reason,
+		   "rank %d spends %.1f ms more than its peers after its last collective, at the "
+		   "end of the window (%.1f %% of all iterations)%s%s; whether they wait for it "
+		   "then was not recorded",
+		   tail->rank, tail->ms, tail->pct, tail->name != NULL ? ", in " : "",
+		   tail->name != NULL ? tail->name : "");
+	conclude_append_next(c);
 	return true;
 }
 
@@ -387,101 +427,28 @@ static bool slow_itself(const struct conclusion *c)
 	return true;
 }
 
-/* Of the typical worker; NAN: some have fewer iterations. */
-static double typical_ms(const struct report *report, size_t iteration, double *scratch)
-{
-	for (size_t w = 0; w < report->worker_cnt; w++) {
-		if (iteration >= report->workers[w].iteration_cnt)
-			return (double)NAN;
-		scratch[w] = report->workers[w].iteration_ms[iteration];
-	}
-	return stats_median(scratch, report->worker_cnt);
-}
-
-/*
- * In a short window an occasion, such as a checkpoint, and a fault that comes now and then look alike.
- * The first iteration warms up.
- */
-static bool one_is_long(const struct conclusion *c)
-{
-	const struct report *report = c->report;
-	double *scratch = arena_calloc(&c->report->arena, report->worker_cnt + 1, sizeof(*scratch));
-	double longest = 0, next = 0, first;
-	int cnt = (int)(report->iterations + 0.5);
-
-	if (scratch == NULL) {
-		c->reason->error = -ENOMEM;
-		return false;
-	}
-	if (report->trigger.present || cnt < 2 || cnt > FEW_ITERATIONS)
-		return false;
-	first = typical_ms(report, 0, scratch);
-	for (int i = 1; i < cnt; i++) {
-		double ms = typical_ms(report, (size_t)i, scratch);
-
-		next = fmax(next, fmin(longest, ms));
-		longest = fmax(longest, ms);
-	}
-	next = fmax(next, first);
-	if (!(longest >= LONG_FACTOR * next))
-		return false;
-	str_printf(
-		c->reason,
-		"one of %d iterations took %.1f ms, the others at most %.1f ms: an occasion, such "
-		"as a checkpoint, or a fault that comes now and then",
-		cnt, longest, next);
-	append_next(c);
-	return true;
-}
-
-static double median_of(const struct report *report, size_t field_off, double *scratch)
-{
-	size_t cnt = 0;
-
-	for (size_t w = 0; w < report->worker_cnt; w++) {
-		const struct report_use *use = &report->workers[w].use;
-
-		if (use->known)
-			scratch[cnt++] =
-				*(const double *)(const void *)((const char *)use + field_off);
-	}
-	return cnt > 0 ? stats_median(scratch, cnt) : (double)NAN;
-}
-
-/*
- * Devices that do next to nothing for the job, or have no work for longer than they compute: what they
- * wait for is a fault, or its design.
- */
-static bool hardly_computes(const struct conclusion *c)
-{
-	const struct report *report = c->report;
-	double *scratch = arena_calloc(&c->report->arena, report->worker_cnt + 1, sizeof(*scratch));
-	double compute, starved;
-
-	if (scratch == NULL) {
-		c->reason->error = -ENOMEM;
-		return false;
-	}
-	compute = median_of(report, offsetof(struct report_use, compute_frac), scratch);
-	starved = median_of(report, offsetof(struct report_use, starved_frac), scratch);
-	if (isnan(compute) || starved < NOTE_HOST_FRAC ||
-	    (compute > COMPUTE_LITTLE && starved < compute))
-		return false;
-	str_printf(
-		c->reason,
-		"the GPUs compute for %.1f %% of the window and have no work for %.0f %% of it, but "
-		"no rank and no function stands out: the hosts of all ranks may be slow, or the "
-		"job may be too small for its GPUs",
-		100 * compute, 100 * starved);
-	return true;
-}
-
 static bool hosts_unrelated(const struct conclusion *c)
 {
 	if (!c->facts->unrelated)
 		return false;
 	str_append(c->reason, "nothing stands out on a single host; whether one waited for another "
 			      "cannot be seen, as their clocks are not aligned");
+	return true;
+}
+
+static void append_alone(const struct conclusion *c)
+{
+	str_append(c->reason,
+		   "nothing that one rank shows by itself is slow; whether its computing is, the "
+		   "traces of its peers or of an earlier run (--past) would show");
+}
+
+/* The others were left out, which may be faster. */
+static bool alone_of_many(const struct conclusion *c)
+{
+	if (!c->facts->alone || c->report->world_size < 2 || c->facts->matched)
+		return false;
+	append_alone(c);
 	return true;
 }
 
@@ -493,10 +460,7 @@ static bool all_well(const struct conclusion *c)
 			   "beyond normal variation, and no function stands out",
 			   c->facts->min_gain_pct);
 	else if (c->facts->alone)
-		str_append(
-			c->reason,
-			"nothing that one rank shows by itself is slow; whether its computing is, "
-			"the traces of its peers or of an earlier run (--past) would show");
+		append_alone(c);
 	else
 		str_append(c->reason, "no function takes more time than in a healthy job");
 	return true;
@@ -509,6 +473,8 @@ static void set_suspect(struct report *report, const struct conclude_facts *fact
 	const struct conclude_late *late = applied == rank_late		    ? &facts->late
 					   : applied == rank_late_by_chance ? &facts->chance
 					   : applied == rank_unequal	    ? &facts->unequal
+					   : applied == rank_late_at_end    ? &facts->tail
+					   : applied == rank_at_other_pace  ? &facts->pace
 									    : NULL;
 
 	report->has_suspect = late != NULL;
@@ -535,13 +501,17 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ rank_late, VERDICT_INCONCLUSIVE },
 		{ rank_late_by_chance, VERDICT_INCONCLUSIVE },
 		{ rank_unequal, VERDICT_INCONCLUSIVE },
+		{ rank_late_at_end, VERDICT_INCONCLUSIVE },
+		{ rank_at_other_pace, VERDICT_INCONCLUSIVE },
 		{ not_compared, VERDICT_INCONCLUSIVE },
 		{ slowdown_over, VERDICT_INCONCLUSIVE },
 		{ unsteady, VERDICT_INCONCLUSIVE },
 		{ slow_itself, VERDICT_INCONCLUSIVE },
-		{ hardly_computes, VERDICT_INCONCLUSIVE },
-		{ one_is_long, VERDICT_INCONCLUSIVE },
+		{ conclude_hardly_computes, VERDICT_INCONCLUSIVE },
+		{ conclude_one_is_long, VERDICT_INCONCLUSIVE },
+		{ conclude_hides_hosts, VERDICT_INCONCLUSIVE },
 		{ hosts_unrelated, VERDICT_INCONCLUSIVE },
+		{ alone_of_many, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },
 	};
 	struct str reason = { 0 };
