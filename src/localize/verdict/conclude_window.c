@@ -112,7 +112,9 @@ bool conclude_hides_hosts(const struct conclusion *c)
 		c->reason->error = -ENOMEM;
 		return false;
 	}
-	if (report->trigger.present || report->iterations > FEW_ITERATIONS)
+	/* A single rank is only said to be healthy as far as it shows by itself. */
+	if (report->trigger.present || report->iterations > FEW_ITERATIONS ||
+	    report->worker_cnt < 2)
 		return false;
 	delay_ms = median_of(report, offsetof(struct report_use, launch_delay_us), scratch) / 1e3;
 	starved = median_of(report, offsetof(struct report_use, starved_frac), scratch);
