@@ -28,10 +28,10 @@ struct ending {
 	const struct ending_facts *facts;
 	const struct report *report;
 	struct str *reason;
-	uint64_t step;	 /* the greatest of all workers */
-	size_t seen_cnt; /* ranks */
-	size_t silent_cnt,
-		off_cnt; /* not watched until their end; of these, by a hook that is off */
+	uint64_t step;	   /* the greatest of all workers */
+	size_t seen_cnt;   /* ranks */
+	size_t silent_cnt; /* workers that were not watched until their end */
+	size_t off_cnt;	   /* of which the hook is off; else their host was silent */
 };
 
 static bool was_asked(const struct ending *e)

@@ -59,7 +59,6 @@ static bool is_slow(const struct conclusion *c)
 	       !trigger_is_over(&c->report->trigger, c->report->iteration_ms);
 }
 
-/* What to record instead. Of a live job, PerfTracker itself chooses the windows. */
 void conclude_append_next(const struct conclusion *c)
 {
 	const struct report *report = c->report;
